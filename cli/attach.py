@@ -37,7 +37,6 @@ from .stored import stored
 
 if TYPE_CHECKING:
     from ..gateway.running import Works
-    from .runs.options import RunOptions
 
 GOING = 2.0
 """Seconds within which an owner that closed the connection releases the session."""
@@ -170,7 +169,6 @@ def run_there(
     server: Owner,
     wanted: Mapping[str, Any],
     work: Mapping[str, Works],
-    options: RunOptions,
     environ: Mapping[str, str],
 ) -> int:
     """Have a run in the program that serves the home, and follow it; leaving does not stop it.
@@ -194,7 +192,7 @@ def run_there(
 
     try:
         with leave_on_signals():
-            return run_at_prompt(here, open_it, options)
+            return run_at_prompt(here, open_it)
     except SignalExit as signal_exit:
         return signal_exit.exit_code
     finally:

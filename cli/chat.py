@@ -13,7 +13,7 @@ from ..gateway.home.home import find_session, named_session, refuse_run
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.serving import server_of
-from ..journal.store import SessionRow, Store
+from ..journal.store import Store
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.permission_mode import mode_named
 from ..workflows.config import load
@@ -43,8 +43,11 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
         from .session_picker import pick_session
 
         options = replace(options, resume=pick_session(environ, folder, options))
-    if options.resume:
-        folder = _folder_of(options.resume, environ)
+    if options.resume:  # its own folder's settings apply, wherever the session is resumed
+        with stored(environ) as store:
+            row = named_session(store, options.resume)
+        refuse_run(row)
+        folder = Path(row.folder)
     settings = load(paths, folder, environ)
     interface, can_ask = interface_of(options, environ)
     launch = LaunchOptions(
@@ -61,13 +64,15 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
         if server is not None and settings.auto_queue.persistence.enabled:
             from .attach import chat_there
 
-            resume = _to_resume(options, folder, environ)
+            with stored(environ) as store:
+                resume = _named(store, options, folder)
             there = replace(options, folder=folder, resume=resume)
             return chat_there(paths, settings, server, there, environ)
     host = Host(paths, settings, environ, launch)
 
     def open_it() -> Conversation:
-        conversation = _open(host, options, folder)
+        resume = _named(host.store, options, folder)
+        conversation = host.resume(resume) if resume else host.begin(folder)
         if can_ask and not options.is_json:
             host.greet(conversation.session)
         return conversation
@@ -91,38 +96,17 @@ def _require_sense(options: ChatOptions) -> None:
         )
 
 
-def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
-    """Return a session's own folder: its settings apply, wherever the session is resumed."""
-    with stored(environ) as store:
-        row = named_session(store, session)
-    refuse_run(row)
-    return Path(row.folder)
-
-
-def _can_continue(row: SessionRow) -> bool:
-    """Whether a session can be resumed: one that crashed before its first entry is empty."""
-    return row.seq > 0 and row.state != "finalized" and not row.parent and not row.workflow
-
-
-def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
-    resume = _named(host.store, options, folder)
-    return host.resume(resume) if resume else host.begin(folder)
-
-
-def _to_resume(options: ChatOptions, folder: Path, environ: Mapping[str, str]) -> str:
-    with stored(environ) as store:
-        return _named(store, options, folder)
-
-
 def _named(store: Store, options: ChatOptions, folder: Path) -> str:
     """Return the id of the session that the options name; empty if they name none."""
     if options.resume:
         return find_session(store.sessions(), options.resume).session
     if not options.is_newest:
         return ""
-    here = [row for row in store.sessions() if row.folder == str(folder) and _can_continue(row)]
-    if not here:
-        raise SteersmanError(
-            f"no session of `{folder}` can be continued", "`steersman chat` starts one"
-        )
-    return here[0].session
+    for row in store.sessions():
+        is_ours = row.folder == str(folder) and not (row.parent or row.workflow)
+        # One that crashed before its first entry is empty.
+        if is_ours and row.seq > 0 and row.state != "finalized":
+            return row.session
+    raise SteersmanError(
+        f"no session of `{folder}` can be continued", "`steersman chat` starts one"
+    )

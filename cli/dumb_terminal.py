@@ -23,6 +23,7 @@ from .printer import Printer
 from .question import Questions, answered, asked
 from .signals import SignalExit, farewell, throwing
 from .stdin_lines import comes_soon, typed_lines
+from .talk import has_utf8, talking
 
 TOGETHER = 0.03
 """Seconds between two lines that no person types: they are pasted."""
@@ -67,12 +68,10 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
     """Run a chat until the person leaves."""
     printer = Printer(sys.stdout)
     watch = _Watch(printer)
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    interface = PlainInterface(printer, printer, can_utf8=utf8, columns=terminal_columns)
-    host.event_bus.subscribe(interface.hear)
-    host.event_bus.subscribe(watch.hear)
-    try:
-        conversation = open_it()
+    interface = PlainInterface(
+        printer.write, printer.write, can_utf8=has_utf8(sys.stdout), columns=terminal_columns
+    )
+    with talking(host, open_it, (interface.hear, watch.hear), (printer,)) as conversation:
         for notice in opening_notices(host):
             printer.write(f"{notice}\n")
         printer.write(f"{ways_on(host)}\n")
@@ -83,10 +82,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
             code = 0 if signal_exit.exit_code == 128 + signal.SIGINT else signal_exit.exit_code
         conversation.leave("signal" if code else "exit")
         printer.write(f"{farewell(conversation, host.paths, is_kept=host.is_kept)}\n")
-        return code
-    finally:
-        host.close()
-        printer.close()
+    return code
 
 
 def _listen(conversation: ChatSession, watch: _Watch, printer: Printer) -> None:

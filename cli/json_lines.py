@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from ..gateway.commands.registry import call
@@ -16,8 +17,8 @@ from .exit_codes import DONE, FAILED
 from .following import IdleWaiter
 from .output import document
 from .printer import Printer
-from .signals import SignalExit
 from .stdin_lines import typed_lines
+from .talk import Session, start_notices, talking
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
 
@@ -35,10 +36,14 @@ class Lines:
         self._has_ended = False
 
     def take(self, line: str) -> bool:
-        """Carry out one line; True if it asked to leave."""
-        said = _parse(line)
-        if said is None:
-            self._reject(line)
+        """Carry out one line; True if it asked to leave.
+
+        A line that begins with a brace has to be JSON: half an object is no message to a model.
+        """
+        said = _object(line) if line.lstrip().startswith("{") else {"text": line}
+        is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
+        if not (is_text or any(isinstance(said.get(kind), str) for kind in ("answer", "command"))):
+            self._reject(line, said)
             return False
         client = str(said.get("client_id") or "")
         if "answer" in said:
@@ -51,12 +56,8 @@ class Lines:
             hint = "a message has words: nothing was sent"
             self.conversation.publisher.rejected("empty", said["text"], client, hint)
             return False
-        reply = self.conversation.say(
-            said["text"],
-            str(said.get("as", "auto")),
-            client,
-            str(said.get("user") or ""),
-        )
+        user = str(said.get("user") or "")
+        reply = self.conversation.say(said["text"], str(said.get("as", "auto")), client, user)
         return reply is not None and reply.leaves
 
     def _run(self, said: dict[str, Any], client: str) -> bool:
@@ -98,9 +99,8 @@ class Lines:
         if not answer.get("ok"):
             self._error("no_question", str(answer.get("reason")), "it was not answered")
 
-    def _reject(self, line: str) -> None:
+    def _reject(self, line: str, said: dict[str, Any]) -> None:
         hint = 'give {"text": "…", "as": "auto"}, {"answer": ID, "choice": "allow"}, or plain text'
-        said = _object(line) or {}
         if isinstance(said.get("text"), str):
             hint = f"`as` is one of {', '.join(CHOICES)}"
         text = f"neither `text` nor `answer` in this line: {line[:80]}"
@@ -111,80 +111,57 @@ class Lines:
         self.conversation.publisher.error(code, text, hint, key)
 
 
-def _parse(line: str) -> dict[str, Any] | None:
-    """Read a line: plain text, or an object with a text or an answer; `None` for anything else.
-
-    A line that begins with a brace has to be JSON: half an object is no message to a model.
-    """
-    if not line.lstrip().startswith("{"):
-        return {"text": line}
-    said = _object(line)
-    if said is None:
-        return None
-    is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
-    is_other = any(isinstance(said.get(kind), str) for kind in ("answer", "command"))
-    return said if is_text or is_other else None
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    """Read a JSON object, null fields as if they were absent; `None` if it is no object."""
+def _object(line: str) -> dict[str, Any]:
+    """Read a JSON object, null fields as if they were absent; empty if it is no object."""
     try:
         data = parse_json(line)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    fields = cast("dict[str, Any]", data)
+        return {}
+    fields = cast("dict[str, Any]", data if isinstance(data, dict) else {})
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Run a chat until the input ends and no work is left."""
-    speak_utf8()
-    printer = Printer(sys.stdout)
     idle_waiter = IdleWaiter()
-    host.event_bus.subscribe(lambda event: printer.write(document(event, None) + "\n"))
-    host.event_bus.subscribe(idle_waiter.hear)
-    try:
-        conversation = open_it()
-        lines = Lines(conversation)
-        host.event_bus.subscribe(lines.hear)
-        preface(host, conversation)
-        try:
-            _read(lines, idle_waiter, options)
-        except SignalExit as signal_exit:
-            conversation.leave("signal")
-            return signal_exit.exit_code
+    with talking_json(host, open_it, idle_waiter.hear) as (conversation, lines):
+        if not _asks_to_leave(lines, options):
+            lines.deny_the_rest()
+            idle_waiter.wait(conversation, lines.deny_late)
         conversation.leave()
-        if options.message:
-            return idle_waiter.exit_code
-        return FAILED if idle_waiter.is_broken else DONE  # events say what became of each line
-    finally:
-        host.close()
-        printer.close()
+    if options.message:
+        return idle_waiter.exit_code
+    return FAILED if idle_waiter.is_broken else DONE  # events say what became of each line
 
 
-def speak_utf8() -> None:
-    """Make standard output UTF-8 in any locale; invalid characters are replaced."""
+def _asks_to_leave(lines: Lines, options: ChatOptions) -> bool:
+    """Take the message and each line of the input, up to one that asks to leave."""
+    if options.message:
+        lines.take(options.message)
+    return any(line.strip() and lines.take(line) for line in typed_lines())
+
+
+@contextmanager
+def talking_json(
+    host: ChatHost,
+    open_it: Callable[[], Session],
+    hear: Callable[[Event], None],
+    *,
+    takes_words: bool = False,
+) -> Generator[tuple[Session, Lines]]:
+    """Open a session whose events are printed as JSON in UTF-8, in any locale; `hear` gets them, too."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="replace")
+    printer = Printer(sys.stdout)
 
+    def show(event: Event) -> None:
+        printer.write(document(event, None) + "\n")
 
-def preface(host: ChatHost, conversation: ChatSession) -> None:
-    """Publish the notices of the start."""
-    if host.choice is not None:
-        conversation.publisher.notice(host.choice.line)
-    for notice in (*host.config.notices, *host.notices):
-        conversation.publisher.notice(notice)
-
-
-def _read(lines: Lines, idle_waiter: IdleWaiter, options: ChatOptions) -> None:
-    if options.message:
-        lines.take(options.message)
-    for line in typed_lines():
-        text = line.rstrip("\r\n")
-        if text.strip() and lines.take(text):
-            return
-    lines.deny_the_rest()
-    idle_waiter.wait(lines.conversation, lines.deny_late)
+    with talking(host, open_it, (show, hear), (printer,)) as conversation:
+        lines = Lines(conversation, takes_words=takes_words)
+        host.event_bus.subscribe(lines.hear)
+        model = [host.choice.line] if host.choice is not None else []
+        for notice in (*model, *start_notices(host)):
+            conversation.publisher.notice(notice)
+        yield conversation, lines

@@ -9,8 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -33,35 +32,29 @@ from .following import HeldNotice, IdleWaiter, ends_answer
 from .goal import GoalLines
 from .output import warn
 from .printer import Printer
-from .signals import SignalExit
 from .stdin_lines import comes_soon, typed_lines
+from .talk import has_utf8, start_notices, talking
 
 PIPE_TIMEOUT = 2.0
 """Seconds within which a piped standard input has to deliver something."""
+LONGEST_CALL = 100
+"""Characters of what a call was given."""
 LONGEST_REASON = 200
 """Characters of the line that says why a call failed."""
 MOST_PIPED = 1024 * 1024
 """Characters that may be piped in with a message; far more than most models read at once."""
 
 
-class Sink(Protocol):
-    """A receiver of text."""
-
-    def write(self, text: str) -> None:
-        """Write a text; returns at once."""
-        ...
-
-
 class PlainInterface:
-    """Prints events as text; with `has_bar`, the bar shows the progress instead.
+    """Prints events as text with `out` and `err`; with `has_bar`, the bar shows the progress instead.
 
     `columns` returns the width of a line, 0 if that is not known.
     """
 
     def __init__(
         self,
-        out: Sink,
-        err: Sink,
+        out: Callable[[str], None],
+        err: Callable[[str], None],
         *,
         can_utf8: bool = True,
         has_bar: bool = False,
@@ -83,12 +76,13 @@ class PlainInterface:
         if is_aside(event):
             return
         held = self._held.hear(event)
-        if ends_answer(event):
-            self._end_line()
+        if ends_answer(event) and self._is_mid_line:
+            self._out("\n")
+            self._is_mid_line = False
         match event["type"]:
             case "text":
                 delta = clean(event["delta"])
-                self._out.write(delta)
+                self._out(delta)
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
             case "saved_queues" if self._is_one_shot:
                 name = event["saved"][0]["session"]
@@ -109,33 +103,26 @@ class PlainInterface:
             case "goal" | "verdict":
                 self._aside(self._goal_lines.hear(event))
             case "own_command":
-                self._out.write(clean(event["output"]))
+                self._out(clean(event["output"]))
                 self._aside(own_command_end(event))
             case _:
-                self._aside(_line(event) or self._acknowledgement(event))
-
-    def _acknowledgement(self, event: Event) -> str:
-        return acknowledgement(
-            event,
-            can_utf8=self._can_utf8,
-            shows_queued=self._shows_queued,
-            columns=self._columns(),
-        )
-
-    def _end_line(self) -> None:
-        if self._is_mid_line:
-            self._out.write("\n")
-            self._is_mid_line = False
+                utf8, columns = self._can_utf8, self._columns()
+                shows = self._shows_queued
+                self._aside(
+                    _line(event)
+                    or acknowledgement(event, can_utf8=utf8, shows_queued=shows, columns=columns)
+                )
 
     def _aside(self, text: str) -> None:
         if text:
-            self._err.write(audited(text) + "\n")
+            self._err(audited(text) + "\n")
 
 
 def _line(event: Event) -> str:
     match event["type"]:
         case "tool_started" if event["tool"] != "progress":  # its report is an event of its own
-            return f"[{event['tool']}] {_brief(event['arguments'])}"
+            brief = one_line(", ".join(call_words(event["arguments"])), LONGEST_CALL, "...")
+            return f"[{event['tool']}] {brief}"
         case "tool_ended" if event["status"] != "ok":
             return f"[{event['tool']}] {_failure(event)}"
         case "progress":
@@ -152,10 +139,8 @@ def _line(event: Event) -> str:
             return ""  # the call that begins, or its end, says it
         case "reverted":
             return reverted_text(event)
-        case "result" if event["name"] == "revert" and event["ok"]:
-            return (
-                event["text"] if event["data"]["dry_run"] else ""
-            )  # the `reverted` event was printed
+        case "result" if event["name"] == "revert" and event["ok"] and not event["data"]["dry_run"]:
+            return ""  # the `reverted` event says it
         case "result":
             return event["text"]
         case _:
@@ -171,11 +156,6 @@ def _failure(end: ToolEndedEvent) -> str:
     return f"{end['status']}{code}" + (f": {said}" if said else "")
 
 
-def _brief(arguments: Mapping[str, Any]) -> str:
-    line = ", ".join(call_words(arguments))
-    return line if len(line) <= 100 else f"{line[:97]}..."
-
-
 def terminal_columns() -> int:
     """Return the width of the terminal."""
     return shutil.get_terminal_size().columns
@@ -189,38 +169,25 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     is_one_screen = sys.stdout.isatty() and sys.stderr.isatty()  # in order, then
     err = out if is_one_screen else Printer(sys.stderr)
     idle_waiter = IdleWaiter()
-    utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-    shows_queued = host.config.auto_queue.show_queue_on_input
     interface = PlainInterface(
-        out,
-        err,
-        can_utf8=utf8,
-        shows_queued=shows_queued,
+        out.write,
+        err.write,
+        can_utf8=has_utf8(sys.stderr),
+        shows_queued=host.config.auto_queue.show_queue_on_input,
         is_one_shot=host.launch.is_one_shot,
         columns=terminal_columns if is_one_screen else int,
     )
-    host.event_bus.subscribe(interface.hear)
-    host.event_bus.subscribe(idle_waiter.hear)
-    try:
-        conversation = open_it()
+    with talking(host, open_it, (interface.hear, idle_waiter.hear), (out, err)) as conversation:
         if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")
-        for notice in (*host.config.notices, *host.notices):
+        for notice in start_notices(host):
             err.write(f"{notice}\n")
-        try:
-            has_spoken = _send_all(conversation, options)
-            idle_waiter.wait(conversation)
-        except SignalExit as signal_exit:
-            conversation.leave("signal")
-            return signal_exit.exit_code
+        has_spoken = _send_all(conversation, options)
+        idle_waiter.wait(conversation)
         conversation.leave()
         if not has_spoken:  # after what the session itself had to say
             err.write(f"{NOTHING_SAID}\n")
-        return idle_waiter.exit_code
-    finally:
-        host.close()
-        out.close()
-        err.close()
+    return idle_waiter.exit_code
 
 
 OWN = ("!", "\uff01")

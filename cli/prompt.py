@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import TextIOBase
 
 from prompt_toolkit.application import Application
@@ -26,14 +26,14 @@ from .screen.appearance import Appearance
 from .screen.attention import Attention
 from .screen.bindings import Bindings
 from .screen.canvas import Canvas, output_of
-from .screen.choices import MenuChoices
-from .screen.completion import ChatCompleter
+from .screen.completion import ChatCompleter, MenuChoices
 from .screen.history import InputHistory
 from .screen.input_line import InputLine, MessageSender
 from .screen.layout import make_app
 from .screen.screen import Screen
 from .screen.terminal_repair import restored_terminal
 from .signals import PromptExit, farewell, leave_through
+from .talk import talking
 
 
 class StdoutRedirect(TextIOBase):
@@ -62,62 +62,41 @@ def talk_at_prompt(
     guide: Guide | None = None,
 ) -> int:
     """Run a chat until the person leaves."""
-    appearance = Appearance.of(os.environ, host.config.terminal.theme)
-    with ExitStack() as stack:
-        stack.enter_context(restored_terminal(host.paths.state / "terminals"))
-        screen = _screen(host, appearance)
+    term, terminal = os.environ.get("TERM", ""), host.config.terminal
+    with restored_terminal(host.paths.state / "terminals"):
+        canvas = Canvas(output_of(sys.stdout, term), lambda: screen.status.is_busy)
+        attention = Attention(terminal, canvas.signal, term)
+        screen = Screen(
+            canvas,
+            Appearance.of(os.environ, terminal.theme),
+            shows_queued=host.config.auto_queue.show_queue_on_input,
+            attention=attention,
+        )
         screen.status.folder = expanded(options.folder).resolve()
-        host.event_bus.subscribe(screen.hear)
-        stack.enter_context(_redirected_output(screen))
-        stack.enter_context(_attentive(screen))
-        conversation = open_it()
-        _greet(host, screen)
-        sender = MessageSender()
-        code = _converse(host, screen, conversation, sender, options, guide)
-        sender.close()
-        conversation.leave("signal" if code else "exit")
-        screen.canvas.drain()
-        screen.write(farewell(conversation, host.paths, is_kept=host.is_kept))
-        return code
-
-
-def _screen(host: ChatHost, appearance: Appearance) -> Screen:
-    output = output_of(sys.stdout, os.environ.get("TERM"))
-    canvas = Canvas(output, lambda: screen.is_moving())
-    attention = Attention(host.config.terminal, canvas.signal, os.environ.get("TERM", ""))
-    screen = Screen(
-        canvas,
-        appearance,
-        shows_queued=host.config.auto_queue.show_queue_on_input,
-        attention=attention,
-    )
-    return screen
+        with (
+            redirect_stdout(StdoutRedirect(screen.write)),
+            redirect_stderr(StdoutRedirect(screen.write)),
+            _attentive(canvas, attention),
+            talking(host, open_it, (screen.hear,)) as conversation,
+        ):
+            _greet(host, screen)
+            sender = MessageSender()
+            code = _converse(host, screen, conversation, sender, options, guide)
+            sender.close()
+            conversation.leave("signal" if code else "exit")
+            canvas.drain()
+            screen.write(farewell(conversation, host.paths, is_kept=host.is_kept))
+            return code
 
 
 @contextmanager
-def _redirected_output(screen: Screen) -> Generator[None]:
-    """Print all other output above the input line, too."""
-    with (
-        redirect_stdout(StdoutRedirect(screen.write)),
-        redirect_stderr(StdoutRedirect(screen.write)),
-    ):
-        yield
-
-
-@contextmanager
-def _attentive(screen: Screen) -> Generator[None]:
+def _attentive(canvas: Canvas, attention: Attention) -> Generator[None]:
     """Set the terminal's modes and title, and give them back."""
-    output, attention = screen.canvas.output, screen.attention
-    if attention is None:
-        yield
-        return
-    output.write_raw(attention.opening())
-    output.flush()
+    canvas.write_codes(attention.opening())
     try:
         yield
     finally:
-        output.write_raw(attention.closing())
-        output.flush()
+        canvas.write_codes(attention.closing())
 
 
 def _converse(
@@ -136,12 +115,12 @@ def _converse(
         conversation.resumable, host.config, host.paths.cache, lambda: screen.status.model
     )
     completer = ChatCompleter(
-        status=screen.status,
-        folder=options.folder.resolve(),
-        questions=screen.question_ids,
-        offers=lambda: conversation.offers,
-        choices=choices,
-        templates=conversation.templates,
+        screen.status,
+        options.folder.resolve(),
+        lambda: [question["id"] for question in screen.questions.all],
+        lambda: conversation.offers,
+        choices,
+        conversation.templates,
     )
     buffer = Buffer(
         multiline=True,
@@ -158,19 +137,11 @@ def _converse(
     def leave() -> None:
         prompt_exit.shut()
 
-    line = InputLine(
-        buffer=buffer,
-        screen=screen,
-        conversation=conversation,
-        sender=sender,
-        leave=leave,
-        on_loop=on_loop,
-        choices=choices,
-    )
+    line = InputLine(buffer, screen, conversation, sender, leave, on_loop, choices)
     forget_line = host.event_bus.subscribe(line.hear)
     keys = Bindings(line, screen, leave)
     is_vi = host.config.terminal.keys == "vi"
-    app = make_app(screen, buffer, keys.bindings, None, os.environ, is_vi=is_vi)
+    app = make_app(screen, buffer, keys.bindings, os.environ, is_vi=is_vi)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
     if guide is not None:

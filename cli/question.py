@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
@@ -41,7 +42,7 @@ class QuestionAnswer(Value):
         return conversation.answer(question["id"], self.choice, self.reason)
 
 
-class AnswerKey(Value):
+class AnswerKey(NamedTuple):
     """A key that answers a question, as its card shows it."""
 
     key: str
@@ -55,19 +56,21 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
         return ()
     tool, arguments = exposed(question["tool"]), dict(question["arguments"])
     pattern = offered_pattern(question["tool"], arguments, folder)
-    is_edit = kind_of(question["tool"]) == "edit" and not question["outside"]
-    what = f"{tool} {exposed(pattern)}" if pattern else _this_call(question)
+    kind = kind_of(question["tool"])
+    if pattern:
+        what = f"{tool} {exposed(pattern)}"
+    elif question["tool"] == "shell" or kind in ("read", "edit", "search"):
+        what = "this exact call"
+    else:
+        what = f"any call of {tool}"
     once = QuestionAnswer(choice="allow", report=f"You allowed `{tool}` once.")
     always = QuestionAnswer(
         choice="always",
         reason=pattern,
         report=f"You allowed {f'`{what}`' if pattern else what} for this session.",
     )
-    keys = [
-        AnswerKey(key="y", words="yes, once", answer=once),
-        AnswerKey(key="a", words=f"always {what}", answer=always),
-    ]
-    if is_edit:
+    keys = [AnswerKey("y", "yes, once", once), AnswerKey("a", f"always {what}", always)]
+    if kind == "edit" and not question["outside"]:
         others = tuple(name for name in TOOLS.built_in if kind_of(name) == "edit")
         every = QuestionAnswer(
             choice="always",
@@ -75,16 +78,9 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
             tools=tuple(name for name in others if name != question["tool"]),
             report="You allowed every edit in this folder for this session.",
         )
-        keys.append(AnswerKey(key="e", words="every edit in this folder", answer=every))
+        keys.append(AnswerKey("e", "every edit in this folder", every))
     no = QuestionAnswer(choice="deny", report=f"You denied `{tool}`.")
-    return (*keys, AnswerKey(key="n", words="no", answer=no))
-
-
-def _this_call(question: QuestionEvent) -> str:
-    """Say what `always` without a pattern covers."""
-    tool = question["tool"]
-    has_text = tool == "shell" or kind_of(tool) in ("read", "edit", "search")
-    return "this exact call" if has_text else f"any call of {exposed(tool)}"
+    return (*keys, AnswerKey("n", "no", no))
 
 
 _ELSEWHERE = {
@@ -118,28 +114,28 @@ class Questions:
 
     def hear(self, event: Event) -> str:
         """Take in an event that opens or closes a question; return the report of an answer."""
-        report = self._report(event) if event["type"] == "answered" else ""
-        self._take(event)
-        return report
+        match event["type"]:
+            case "question":
+                self._open.append(event)
+            case "answered":
+                return self._settle(event)
+            case "turn_ended":
+                self._keep(lambda question: question["session"] != event["session"])
+            case "tool_started" | "tool_ended":
+                call = event["session"], event["call"]
+                self._keep(lambda asked: (asked["session"], asked["id"].rpartition("-")[2]) != call)
+            case _:
+                pass
+        return ""
 
-    def _report(self, event: AnsweredEvent) -> str:
+    def _settle(self, event: AnsweredEvent) -> str:
         """Say how a question was answered, here or elsewhere; nothing of one that was withdrawn."""
         given = self._given.pop(event["id"], None)
         tools = [exposed(asked["tool"]) for asked in self._open if asked["id"] == event["id"]]
-        if given is not None or not tools or event["choice"] not in _ELSEWHERE:
-            return given.report if given is not None else ""
-        return _ELSEWHERE[event["choice"]].format(tools[0])
-
-    def _take(self, event: Event) -> None:
-        if event["type"] == "question":
-            self._open.append(event)
-        elif event["type"] == "answered":
-            self._keep(lambda question: question["id"] != event["id"])
-        elif event["type"] == "turn_ended":
-            self._keep(lambda question: question["session"] != event["session"])
-        elif event["type"] == "tool_started" or event["type"] == "tool_ended":
-            asked_here = event["session"], event["call"]
-            self._keep(lambda question: (question["session"], _call(question)) != asked_here)
+        self._keep(lambda question: question["id"] != event["id"])
+        if given is not None:
+            return given.report
+        return _ELSEWHERE.get(event["choice"], "").format(tools[0]) if tools else ""
 
     def drop(self, question: QuestionEvent) -> None:
         """Drop a question that was answered."""
@@ -151,10 +147,6 @@ class Questions:
 
     def _keep(self, is_open: Callable[[QuestionEvent], bool]) -> None:
         self._open = [question for question in self._open if is_open(question)]
-
-
-def _call(question: QuestionEvent) -> str:
-    return question["id"].rpartition("-")[2]
 
 
 def asked(question: QuestionEvent) -> str:

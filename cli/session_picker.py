@@ -68,7 +68,7 @@ def _from_menu(choices: Sequence[SessionChoice]) -> str:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     from .screen.canvas import output_of
-    from .screen.choices import menu_entry
+    from .screen.completion import menu_entry
     from .screen.layout import STYLE
 
     class Fitting(Completer):

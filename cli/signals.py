@@ -51,14 +51,9 @@ def saved_line(row: SessionRow, paths: Paths) -> str:
 
 
 def _left(row: SessionRow) -> str:
-    parts = [
-        f"{count} {word}"
-        for count, word in (
-            (row.count_interrupted(is_owned=False), "interrupted"),
-            (row.waiting, "waiting"),
-        )
-        if count
-    ]
+    stopped = row.count_interrupted(is_owned=False)
+    counts = ((stopped, "interrupted"), (row.waiting, "waiting"))
+    parts = [f"{count} {word}" for count, word in counts if count]
     return f", with {' and '.join(parts)}" if parts else ""
 
 

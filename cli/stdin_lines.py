@@ -9,7 +9,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .signals import waiting
 
@@ -28,9 +28,7 @@ def typed_lines() -> Iterator[str]:
     os.set_blocking(waker, False)
     before = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     try:
-        for number, line in enumerate(_split(_chunks(source, wake))):
-            text = line.decode(errors="replace").removesuffix("\r")
-            yield text if number else text.removeprefix("\ufeff")
+        yield from split_lines(_chunks(source, wake))
     finally:
         signal.set_wakeup_fd(before)
         os.close(wake)
@@ -62,7 +60,14 @@ def _chunks(source: int, wake: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the lines in pieces of a stream, without their ends, as `typed_lines` does."""
+    for number, line in enumerate(_split(chunks)):
+        text = line.decode(errors="replace").removesuffix("\r")
+        yield text if number else text.removeprefix("\ufeff")
+
+
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
     rest = bytearray()
     for chunk in chunks:
         *whole, last = chunk.split(b"\n")

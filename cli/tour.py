@@ -11,9 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding.key_processor import KeyPress
@@ -38,71 +36,61 @@ TYPING = 0.05
 WORKING = 2.0
 """Seconds that the scripted model takes for a step, at the usual pace."""
 
-Key = Literal["enter", "tab", "alt-enter", "esc", "ctrl-d"]
-KEYS: dict[Key, tuple[Keys, ...]] = {
-    "enter": (Keys.ControlM,),
-    "tab": (Keys.ControlI,),
-    "alt-enter": (Keys.Escape, Keys.ControlM),
-    "esc": (Keys.Escape,),
-    "ctrl-d": (Keys.ControlD,),
-}
+ENTER, TAB, ESC, CTRL_D = (Keys.ControlM,), (Keys.ControlI,), (Keys.Escape,), (Keys.ControlD,)
+ALT_ENTER = (*ESC, *ENTER)
 
 
 class TourStep(Value):
-    """One step: what is explained, what is typed, the key, and the event that it causes.
+    """One step: what is explained, what is typed, the key, and fields of the event that it causes.
 
-    `holds` are fields that the event has. `opens` is a gate that lets the running command end.
+    `opens` is a gate that lets the running command end.
     """
 
     says: str
     types: str = ""
-    key: Key | None = None
-    until: str = ""
-    holds: Mapping[str, str] = {}
+    key: tuple[Keys, ...] = ()
+    until: Mapping[str, str] = {}
     opens: str = ""
 
 
 FIRST = (
     TourStep(
         says="This is a real session in a scratch folder. Only the model is not real: its answers are "
-        "scripted. Keys are pressed for you, for about a minute; Ctrl-C twice leaves.",
+        "scripted. Keys are pressed for you, for about a minute; Ctrl-C twice leaves."
     ),
     TourStep(
         says="A message, and Enter:",
         types="make all the files blue",
-        key="enter",
-        until="tool_started",
-        holds={"tool": "shell"},
+        key=ENTER,
+        until={"type": "tool_started", "tool": "shell"},
     ),
     TourStep(
         says="It works, and you can go on typing. Tab puts a message into the queue, where it waits:",
         types="then write down what you did",
-        key="tab",
-        until="accepted",
-        holds={"as": "queue"},
+        key=TAB,
+        until={"type": "accepted", "as": "queue"},
     ),
     TourStep(
         says="Alt-Enter steers: the model reads this before its next step, and nothing is cut off:",
         types="make them green, not blue",
-        key="alt-enter",
-        until="accepted",
-        holds={"as": "steer"},
+        key=ALT_ENTER,
+        until={"type": "accepted", "as": "steer"},
     ),
-    TourStep(says="", opens="blue", until="tool_started", holds={"tool": "shell"}),
+    TourStep(says="", opens="blue", until={"type": "tool_started", "tool": "shell"}),
     TourStep(
         says="Esc stops the turn and every process that it started. What waits is held:",
-        key="esc",
-        until="stopped",
+        key=ESC,
+        until={"type": "stopped"},
     ),
     TourStep(
         says="/revert restores the files that the turn changed:",
         types="/revert",
-        key="enter",
-        until="reverted",
+        key=ENTER,
+        until={"type": "reverted"},
     ),
     TourStep(
         says="Ctrl-D leaves. Everything is on disk; a crash would lose nothing, either:",
-        key="ctrl-d",
+        key=CTRL_D,
     ),
 )
 SECOND = (
@@ -110,15 +98,14 @@ SECOND = (
         says="A new start, as by `steersman chat --continue`: it shows what was interrupted and what "
         "waits, and runs nothing. /queue resume restores the work:",
         types="/queue resume",
-        key="enter",
-        until="turn_ended",
+        key=ENTER,
+        until={"type": "turn_ended", "status": "completed"},
         opens="green",
-        holds={"status": "completed"},
     ),
-    TourStep(says="", until="turn_ended", holds={"status": "completed"}),
+    TourStep(says="", until={"type": "turn_ended", "status": "completed"}),
     TourStep(
         says="That was the tour. Type, or press ? for all keys; the model only says that it is scripted. "
-        "Ctrl-D leaves and deletes the scratch folder. `steersman` opens a chat of your own.",
+        "Ctrl-D leaves and deletes the scratch folder. `steersman` opens a chat of your own."
     ),
 )
 FILES = ("one.txt", "two.txt")
@@ -151,24 +138,13 @@ def tour(environ: Mapping[str, str], pace: float) -> int:
             (SECOND, ChatOptions(folder=folder, is_newest=True)),
         ):
             player = Player(steps, pace, scratch)
-            code = chat(options, inside, partial(_played, player))
+            code = chat(options, inside, player.talk)
             if not player.is_done:
                 break
         return code
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         warn(f"The scratch folder {scratch} is deleted, and the tour's session with it.")
-
-
-def _played(
-    player: Player, host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions
-) -> int:
-    leave = host.event_bus.subscribe(player.hear)
-    try:
-        return talk_at_prompt(host, open_it, options, player.begin)
-    finally:
-        player.close()
-        leave()
 
 
 class Player:
@@ -184,38 +160,37 @@ class Player:
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def hear(self, event: Event) -> None:
-        """Take in an event; the runtime's thread."""
+    def talk(self, host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
+        """Open the prompt and play in it, until it is left."""
+        unsubscribe = host.event_bus.subscribe(self._hear)
+        try:
+            return talk_at_prompt(host, open_it, options, self._begin)
+        finally:
+            self._is_over.set()
+            with self._changed:
+                self._changed.notify_all()
+            if self._thread is not None:
+                self._thread.join()
+            unsubscribe()
+
+    def _hear(self, event: Event) -> None:
         with self._changed:
             self._heard.append(event)
             self._changed.notify_all()
 
-    def begin(self, app: Application[int], screen: Screen) -> None:
-        """Begin to play once the prompt is open."""
-        self._thread = threading.Thread(target=self._play, args=(app, screen), daemon=True)
+    def _begin(self, app: Application[int], screen: Screen) -> None:
+        def play() -> None:
+            self.is_done = all(self._take(step, app, screen) for step in self._steps)
+
+        self._thread = threading.Thread(target=play, daemon=True)
         self._thread.start()
-
-    def close(self) -> None:
-        """Stop playing; waits for the thread."""
-        self._is_over.set()
-        with self._changed:
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _play(self, app: Application[int], screen: Screen) -> None:
-        for step in self._steps:
-            if not self._take(step, app, screen):
-                return
-        self.is_done = True
 
     def _take(self, step: TourStep, app: Application[int], screen: Screen) -> bool:
         """Play one step; False if the person left, or what was expected did not come."""
         while not app.is_running:
             if self._is_over.wait(0.01):
                 return False
-        with self._changed:
-            mark = len(self._heard)
+        mark = len(self._heard)
         if step.says:
             screen.write(f"\n[tour] {step.says}\n", ends_answer=True)
             if self._is_over.wait(self._pace * READING * len(step.says)):
@@ -226,9 +201,9 @@ class Player:
                 return False
         if step.opens:
             (self._gates / step.opens).touch()
-        if step.key is not None:
+        if step.key:
             self.is_done = step is self._steps[-1]
-            _press(app, [KeyPress(key) for key in KEYS[step.key]])
+            _press(app, [KeyPress(key) for key in step.key])
         if step.until and not self._came(step, mark):
             if not self._is_over.is_set():
                 screen.write("[tour] This took too long, so the tour ends here.")
@@ -240,8 +215,7 @@ class Player:
 
         def is_there() -> bool:
             return self._is_over.is_set() or any(
-                event["type"] == step.until
-                and all(event.get(name) == value for name, value in step.holds.items())
+                all(event.get(name) == value for name, value in step.until.items())
                 for event in self._heard[mark:]
             )
 

@@ -15,6 +15,7 @@ from ..ports.tools.toolbox import Toolbox
 from ..workflows.config import Config
 from ..workflows.settings import AgentSettings
 from ..workflows.tools import REMOTE, TOOLS
+from ..workflows.typed_table import read_table
 from .host.profile_factory import PROGRAM, OwnAgent
 
 if TYPE_CHECKING:

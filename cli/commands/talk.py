@@ -152,8 +152,7 @@ def run_file(
 
     Example: steersman run codemod.toml --var find=old_name
     """
-    from ..runs.options import RunOptions
-    from ..runs.run import run_workflow
+    from ..runs.run import RunOptions, run_workflow
 
     options = RunOptions(
         file=file,
@@ -249,7 +248,7 @@ def why(
 
     Example: steersman why last 2
     """
-    from ..inspection.why import tell_why
+    from ..inspection.inspect import tell_why
 
     return tell_why(os.environ, session, message, "json" if as_json else form)
 

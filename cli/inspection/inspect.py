@@ -1,9 +1,8 @@
-"""`steersman inspect`: prints a session's state, its journal, or the difference of two moments."""
+"""`steersman inspect` and `why`: a session's state, its journal, two moments, or a message's story."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -11,35 +10,23 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...gateway.views.journal_view import EntryFilter, changes, entry_line, listed
-from ...gateway.wording.formats import clock, document_lines, iso
-from ...gateway.wording.redaction import redactor_of
+from ...gateway.wording.formats import clock, document_lines, iso, one_line
+from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UsageError
 from ...machines.pattern import lazy_pattern
 from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
-from .view import DUMP, InspectOptions, dump_at, dump_now, now, printed, saved_dump
+from .view import DUMP, InspectOptions, dump_at, dump_now, printed, saved_dump, seq_at
 
 
 def show_difference(
-    environ: Mapping[str, str],
-    store: Store,
-    row: SessionRow,
-    moments: tuple[str, str],
-    form: str,
+    redactor: Redactor, store: Store, row: SessionRow, moments: tuple[str, str], form: str
 ) -> int:
     """Print each field of a session that differs between two moments."""
-    redactor = redactor_of(environ, row.folder)
     before, after = (redactor.data(dump_at(store, row, moment)) for moment in moments)
-    found = [
-        change for change in changes(before, after) if change["path"] not in ("seq", "updated")
-    ]
-    data = {
-        "session": row.session,
-        "from": before["seq"],
-        "to": after["seq"],
-        "changes": found,
-    }
+    found = [found for found in changes(before, after) if found["path"] not in ("seq", "updated")]
+    data = {"session": row.session, "from": before["seq"], "to": after["seq"], "changes": found}
     if form == "json":
         show_document(data)
     elif form == "toml":
@@ -88,19 +75,22 @@ def _short(value: Any) -> str:
     if isinstance(value, str) and _TIME.fullmatch(value):
         return clock(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else f"{line[:119]}…"
+    return one_line(text, 120)
 
 
 def list_events(
-    store: Store, row: SessionRow, options: InspectOptions, environ: Mapping[str, str]
+    redactor: Redactor,
+    store: Store,
+    row: SessionRow,
+    options: InspectOptions,
+    environ: Mapping[str, str],
 ) -> int:
     """Print the entries that match, oldest first; with `--watch` also each new one.
 
     JSON is one document, a line for each entry, with `--watch` one object a line.
     """
-    redactor = redactor_of(environ, row.folder)
-    views: Iterable[dict[str, Any]] = listed(store, row.session, _wanted(store, row, options))
+    wanted = _wanted(store, row, options)
+    views: Iterable[dict[str, Any]] = listed(store, row.session, wanted)
     if options.last:
         views = deque(views, options.last)
     shown = map(redactor.data, views)
@@ -115,46 +105,26 @@ def list_events(
         from ..output import toml_lines
 
         show_lines(toml_lines(head, "events", shown))
-    if options.watches:
-        _follow(environ, store, row, options)
+    if options.watches:  # each entry after those of `row`, until Ctrl-C
+        from . import watching
+
+        seq = row.seq
+        for _ in watching.changes(environ, store, row.session):
+            newest = store.row(row.session).seq
+            for view in listed(store, row.session, replace(wanted, after=seq, upto=newest)):
+                data = redactor.data(view)
+                show(entry_line(data) if options.form == "tree" else document(data, None))
+            seq = newest
     return 0
-
-
-def _follow(
-    environ: Mapping[str, str], store: Store, row: SessionRow, options: InspectOptions
-) -> None:
-    """Print each entry after those of `row`, until Ctrl-C."""
-    from . import watching
-
-    redactor = redactor_of(environ, row.folder)
-    only = replace(_wanted(store, row, options), upto=None)
-    seq = row.seq
-    for _ in watching.changes(environ, store, row.session):
-        newest = store.row(row.session).seq
-        for view in listed(store, row.session, replace(only, after=seq, upto=newest)):
-            shown = redactor.data(view)
-            show(entry_line(shown) if options.form == "tree" else document(shown, None))
-        seq = newest
 
 
 def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilter:
     """Make the filter of the options. Raises `UsageError` for an invalid moment."""
-    after = _seq(store, row, options.since) if options.since else 0
-    is_number = options.since.strip().isdigit()
-    upto = _seq(store, row, options.until) if options.until else row.seq
-    return EntryFilter(
-        kinds=options.kinds,
-        turn=options.turn,
-        item=options.item,
-        after=after - 1 if is_number else after,
-        upto=upto,
-    )
-
-
-def _seq(store: Store, row: SessionRow, moment: str) -> int:
-    from ...gateway.views.moment import seq_of
-
-    return seq_of(store, row.session, row.seq, moment, now())
+    after = seq_at(store, row, options.since) if options.since else 0
+    after -= options.since.strip().isdigit()
+    upto = seq_at(store, row, options.until) if options.until else row.seq
+    kinds, turn, item = options.kinds, options.turn, options.item
+    return EntryFilter(kinds=kinds, turn=turn, item=item, after=after, upto=upto)
 
 
 def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
@@ -170,30 +140,75 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
 
     with stored(environ) as store:
         row = named_session(store, options.session)
+        redactor = redactor_of(environ, row.folder)
         if options.lists_events:
-            return list_events(store, row, options, environ)
+            return list_events(redactor, store, row, options, environ)
         if options.watches:
             from .watching import watch
 
             return watch(environ, store, row, options.form)
         if options.diff:
-            return show_difference(environ, store, row, options.diff, options.form)
-        if options.form == "mermaid":
-            return _sequence(store, row, options.at)
+            return show_difference(redactor, store, row, options.diff, options.form)
+        if options.form == "mermaid":  # the last turn up to a moment
+            from ...gateway.views.sequence import last_turn
+
+            seq = seq_at(store, row, options.at) if options.at else row.seq
+            show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
+            return 0
         data = dump_at(store, row, options.at) if options.at else dump_now(environ, store, row)
-    show(
-        printed(redactor_of(environ, row.folder).data(data), options.form, environ),
-        is_coloured=True,
-    )
+    show(printed(redactor.data(data), options.form, environ), is_coloured=True)
     return 0
 
 
-def _sequence(store: Store, row: SessionRow, at: str) -> int:
-    """Print the last turn up to a moment as a sequence diagram."""
-    from ...gateway.views.moment import seq_of
-    from ...gateway.views.sequence import last_turn
+STORY_FORMATS = ("text", "json", "toml", "mermaid")
 
-    seq = seq_of(store, row.session, row.seq, at, now()) if at else row.seq
-    redactor = redactor_of(os.environ, row.folder)
-    show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
+
+def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) -> int:
+    """Print the history of a message: each entry, its transitions, and its time. Raises `UsageError`."""
+    if form not in STORY_FORMATS:
+        raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(STORY_FORMATS)}")
+    from ...gateway.home.home import named_session
+    from ...gateway.views.story import story_of
+
+    with stored(environ) as store:
+        row = named_session(store, session)
+        redactor = redactor_of(environ, row.folder)
+        story = story_of(store, row, message, redactor, is_owned=store.is_owned(row.session))
+    view = redactor.data(story.view())
+    match form:
+        case "json":
+            show_document(view)
+        case "toml":
+            from ..output import show_toml
+
+            show_toml(view)
+        case "mermaid":
+            from ...gateway.views.sequence import sequence
+
+            show(redactor.text(sequence(story.turn, story.entries)).rstrip("\n"))
+        case _:
+            show("\n".join(_lines(view)))
     return 0
+
+
+def _lines(view: dict[str, Any]) -> list[str]:
+    message = view["message"]
+    number = f"#{message['number']} " if "number" in message else ""
+    sender = f", from {message['user']}" if message["user"] else ""
+    about = f"({message['id']}, {message['state']}{sender})"
+    text = " ".join(message["text"].split())
+    lines = [f"session {view['session']}, message {number}{about}"]
+    lines += [f'  "{text}"'] if text else []
+    lines.append("")
+    times = [
+        f"+{hop['after']:.3f} s" if hop["after"] else clock(hop["time"]) for hop in view["hops"]
+    ]
+    width = max(14, *map(len, times))
+    for time, hop in zip(times, view["hops"], strict=True):
+        lines.append(f"  {time:>{width}}  entry {hop['seq']:<5} {hop['text']}")
+        lines += [
+            f"{'':>{width + 16}}{move['what']}: {move['from'] or '(new)'} -> {move['to']}"
+            for move in hop["moved"]
+        ]
+    lines += ["", view["outlook"]]
+    return [*lines, f"  {view['hint']}"] if view.get("hint") else lines

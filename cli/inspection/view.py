@@ -58,9 +58,11 @@ class InspectOptions(Value):
             raise UsageError("this filters the journal", "add `--events`")
 
 
-def now() -> datetime:
-    """Return the local time, with its zone."""
-    return datetime.now().astimezone()
+def seq_at(store: Store, row: SessionRow, moment: str) -> int:
+    """Return the number of the entry at a moment, in local time. Raises `UsageError`."""
+    from ...gateway.views.moment import seq_of
+
+    return seq_of(store, row.session, row.seq, moment, datetime.now().astimezone())
 
 
 DUMP = "the output of `steersman inspect ID --format json` is one"
@@ -89,9 +91,8 @@ def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[
 def dump_at(store: Store, row: SessionRow, moment: str) -> dict[str, Any]:
     """Dump a session as it was at a moment. Raises `UsageError`."""
     from ...gateway.views.dump import dump_session
-    from ...gateway.views.moment import seq_of
 
-    return dump_session(store, row, seq_of(store, row.session, row.seq, moment, now()))
+    return dump_session(store, row, seq_at(store, row, moment))
 
 
 def saved_dump(options: InspectOptions) -> dict[str, Any]:

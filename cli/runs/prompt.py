@@ -1,4 +1,4 @@
-"""A run in a terminal: finished steps above, running ones below, and an input line.
+"""A run in a terminal: a line above for each step that ended, running ones below, and an input line.
 
 Messages go to the run's agents by the routing table; Esc and Ctrl-C stop the run.
 """
@@ -17,6 +17,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from typing import Any
 
+from msgspec import Struct, field
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import FormattedText
@@ -24,18 +25,17 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ...gateway.conversation import Conversation
-from ...gateway.events.contract import QuestionEvent
+from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
 from ...gateway.interface import ChatHost, RunSession
+from ...gateway.wording.acknowledgement import acknowledgement
 from ...gateway.wording.terminal import audited
 from ..printer import forget
-from ..question import answered, asked
+from ..question import Questions, answered, asked
 from ..screen.layout import VisibleEscapes
 from ..signals import PromptExit, leave_through
+from ..talk import has_utf8, start_notices, talking
 from ..wrapping import wrapped
-from .options import RunOptions
-from .screen import RunScreen
-from .summary import summary
-from .watch import RunWatch
+from .watch import RunWatch, elapsed_text, event_line, reason_text, summary
 
 
 def ask_text(question: QuestionEvent) -> str:
@@ -56,6 +56,133 @@ def answer_question(conversation: RunSession, question: QuestionEvent, text: str
     if question["kind"] != "ask":
         return answered(conversation, question, text)
     return conversation.answer(question["id"], text.strip())
+
+
+WIDTH = 24
+"""Columns of a bar."""
+MOST_NOW = 4
+SIGNS = {"done": "✓", "failed": "✗", "skipped": "-", "blocked": "-", "interrupted": "!"}
+PLAIN_SIGNS = {"done": "ok", "failed": "FAILED", "interrupted": "stopped"}
+
+
+class _Shown(Struct, kw_only=True):
+    """A running step, as it is drawn."""
+
+    name: str
+    began: float
+    done: int = 0
+    failed: int = 0
+    total: int | None = None
+    now: dict[str, None] = field(default_factory=dict[str, None])
+
+    def take_item(self, event: StepEvent) -> None:
+        """Take in the state of one of its items."""
+        item, state = str(event.get("item")), event["state"]
+        self.done, self.total = event.get("done", 0), event.get("total")
+        self.failed += state == "failed"
+        if state == "running":
+            self.now[item] = None
+        else:
+            self.now.pop(item, None)
+
+
+class RunScreen:
+    """Turns events into lines above (`write`) and draws the running steps (`picture`); any thread."""
+
+    def __init__(self, write: Callable[[str], None], *, can_utf8: bool) -> None:
+        self.questions = Questions()
+        self.is_over = False
+        self._write = write
+        self._can_utf8 = can_utf8
+        self._steps: dict[str, _Shown] = {}
+        self._children: dict[str, str] = {}
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        self.questions.hear(event)
+        if is_aside(event):
+            return
+        with self._lock:
+            if line := self._line(event):
+                self._write(f"{line}\n")
+
+    def picture(self) -> str:
+        """Draw the running steps."""
+        with self._lock:
+            return "\n".join(self._drawn(step) for step in self._steps.values())
+
+    def status(self) -> str:
+        """Return the bar: the time, the keys, the subagents at work."""
+        with self._lock:
+            parts = [
+                f"running {elapsed_text(time.monotonic() - self._began)}",
+                "Esc stops; your messages go to the agents",
+            ]
+            if self._children:
+                parts.append(f"{', '.join(sorted(self._children))} at work")
+            return " · ".join(parts)
+
+    def _line(self, event: Event) -> str:
+        match event["type"]:
+            case "step":
+                return self._step_line(event)
+            case "child_started":
+                self._children[event["name"]] = event["task"]
+            case "child_ended":
+                self._children.pop(event["name"], None)
+            case "error" | "notice":
+                return event_line(event)
+            case "result":
+                return event["text"]
+            case "accepted" if event["number"] == 1 and event["as"] == "turn":
+                return ""  # the run itself
+            case "accepted" | "rejected" | "interrupting" | "requeued" | "steered":
+                return acknowledgement(event, can_utf8=self._can_utf8)
+            case _:
+                pass
+        return ""
+
+    def _step_line(self, event: StepEvent) -> str:
+        name, state, now = event["step"], event["state"], time.monotonic()
+        if state not in ("running", "retrying", "unknown"):
+            self.questions.drop_those_of(name)
+        shown = self._steps.get(name)
+        if "item" in event:
+            if shown is not None:
+                shown.take_item(event)
+            return event_line(event)
+        if state in ("retrying", "unknown"):
+            return event_line(event)
+        shown = shown or _Shown(name=name, began=now)
+        if state == "running":
+            self._steps[name] = shown
+            shown.done, shown.total = event.get("done", 0), event.get("total")
+            return ""
+        self._steps.pop(name, None)
+        sign = (SIGNS if self._can_utf8 else PLAIN_SIGNS).get(state, state)
+        count = f" {event.get('done')} of {event['total']}" if "total" in event else ""
+        time_taken = f" ({elapsed_text(now - shown.began)})" if state in ("done", "failed") else ""
+        return f"{sign} {name}{count}{time_taken}{reason_text(event)}"
+
+    def _drawn(self, step: _Shown) -> str:
+        parts = [f"  {step.name}"]
+        if step.total is not None:
+            parts.append(bar(step.done, step.total, can_utf8=self._can_utf8))
+            parts.append(f"{step.done}/{step.total}")
+        if step.failed:
+            parts.append(f"{step.failed} failed")
+        parts.append(elapsed_text(time.monotonic() - step.began))
+        now = list(step.now)[:MOST_NOW]
+        return "  ".join([*parts, ", ".join(now)]).rstrip()
+
+
+def bar(done: int, total: int, *, can_utf8: bool, width: int = WIDTH) -> str:
+    """Draw a progress bar."""
+    full = width * done // max(1, total)
+    on, off = ("█", "░") if can_utf8 else ("#", ".")
+    return on * full + off * (width - full)
 
 
 BETWEEN_WRITES = 0.03
@@ -95,133 +222,119 @@ class LinesAbove(StdoutProxy):
         self._print()
 
 
-def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession], options: RunOptions) -> int:
+def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
     """Run to the end, or until the person stops it, or leaves one that goes on elsewhere."""
     began = time.monotonic()
     watch = RunWatch()
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    screen = RunScreen(_write, can_utf8=utf8)
-    host.event_bus.subscribe(watch.hear)
-    host.event_bus.subscribe(screen.hear)
+    screen = RunScreen(_write, can_utf8=has_utf8(sys.stdout))
     watch.on_stop = lambda: _write("Stopping; Ctrl-C again ends it at once.\n")
     proxy: Any = LinesAbove()
-    with proxy, redirect_stdout(proxy), redirect_stderr(proxy):
-        conversation = open_it()
+    with (
+        proxy,
+        redirect_stdout(proxy),
+        redirect_stderr(proxy),
+        talking(host, open_it, (watch.hear, screen.hear)) as conversation,
+    ):
         watch.conversation = conversation
-        for notice in (*host.config.notices, *host.notices):
+        for notice in start_notices(host):
             _write(f"{notice}\n")
-        keys = RunKeys(watch, conversation)
-        session: PromptSession[str] = PromptSession(
-            message=lambda: _message(screen),
-            key_bindings=keys.bindings,
-            bottom_toolbar=lambda: audited(screen.status()),
-            input_processors=[VisibleEscapes()],
-            refresh_interval=0.2,
-            erase_when_done=True,
-        )
-        session.app.ttimeoutlen = 0.05
-        session.app.timeoutlen = 0.1
-        host.event_bus.subscribe(lambda event: session.app.invalidate())
-        prompt_exit = PromptExit(session.app, lambda: session.app.exit(exception=EOFError()))
-        with leave_through(prompt_exit.leave):
-            threading.Thread(target=_await, args=(watch, prompt_exit), daemon=True).start()
-            code = _read(session, watch, conversation, screen, prompt_exit)
+        code = _converse(host, watch, conversation, screen)
         if code is None:
             watch.wait(conversation)
-        else:
-            conversation.leave("signal")
-            if not isinstance(conversation, Conversation):
-                run = conversation.session
-                _write(
-                    f"Run {run} goes on in `steersman serve`; `steersman attach {run}` follows it.\n"
-                )
-            return code
-        seconds = time.monotonic() - began
-        for line in summary(watch.ended, conversation.changes(), seconds) if watch.ended else ():
-            _write(f"{line}\n")
-        conversation.leave()
-    return watch.exit_code
+            seconds = time.monotonic() - began
+            if watch.ended is not None:
+                _write("\n".join(summary(watch.ended, conversation.changes(), seconds)) + "\n")
+            conversation.leave()
+            return watch.exit_code
+        conversation.leave("signal")
+        if not isinstance(conversation, Conversation):
+            run = conversation.session
+            _write(
+                f"Run {run} goes on in `steersman serve`; `steersman attach {run}` follows it.\n"
+            )
+        return code
 
 
-class RunKeys:
-    """The control keys: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
+def _converse(
+    host: ChatHost, watch: RunWatch, conversation: RunSession, screen: RunScreen
+) -> int | None:
+    """Send what is typed until the run is over (`None`), or until it is left (the exit code)."""
+    session: PromptSession[str] = PromptSession(
+        message=lambda: _message(screen),
+        key_bindings=run_keys(watch, conversation),
+        bottom_toolbar=lambda: audited(screen.status()),
+        input_processors=[VisibleEscapes()],
+        refresh_interval=0.2,
+        erase_when_done=True,
+    )
+    session.app.ttimeoutlen = 0.05
+    session.app.timeoutlen = 0.1
+    host.event_bus.subscribe(lambda event: session.app.invalidate())
+    prompt_exit = PromptExit(session.app, lambda: session.app.exit(exception=EOFError()))
 
-    def __init__(self, watch: RunWatch, conversation: RunSession) -> None:
-        self._watch = watch
-        self._conversation = conversation
-        self._is_stopping = False
-        self.bindings = KeyBindings()
-        self.bindings.add("c-c")(self._control_c)
-        self.bindings.add("<sigint>")(self._control_c)  # Ctrl-C while a line is printed above
-        self.bindings.add("c-d")(self._control_c)
-        self.bindings.add("escape", eager=False)(self._escape)
-        self.bindings.add("escape", "enter")(self._steer)
-        self.bindings.add("tab")(self._queue)
+    def end_with_run() -> None:
+        try:
+            watch.wait(conversation)
+        finally:
+            prompt_exit.shut()
 
-    def _control_c(self, event: KeyPressEvent) -> None:
+    with leave_through(prompt_exit.leave):
+        threading.Thread(target=end_with_run, daemon=True).start()
+        while True:
+            try:
+                text = session.prompt(pre_run=prompt_exit.opened)
+            except (EOFError, KeyboardInterrupt):
+                signal_exit = prompt_exit.signal_exit
+                return signal_exit.exit_code if signal_exit is not None else None
+            if text.strip() and _send(text, watch, conversation, screen):
+                return 0
+
+
+def _send(text: str, watch: RunWatch, conversation: RunSession, screen: RunScreen) -> bool:
+    """Say a text, or answer the open question; True if it leaves a run that goes on elsewhere."""
+    _write(f"> {text}\n")
+    question = screen.questions.first
+    if question is not None and answer_question(conversation, question, text):
+        screen.questions.drop(question)
+    elif (reply := conversation.say(text)) is not None and reply.leaves:
+        if not isinstance(conversation, Conversation):
+            return True
+        watch.stop()
+    return False
+
+
+def run_keys(watch: RunWatch, conversation: RunSession) -> KeyBindings:
+    """Make the control keys: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
+    keys = KeyBindings()
+    is_stopping = False
+
+    def stop(event: KeyPressEvent) -> None:
+        nonlocal is_stopping
+        is_stopping = True
+        watch.stop()
+
+    def control_c(event: KeyPressEvent) -> None:
         if event.current_buffer.text:
             event.current_buffer.reset(append_to_history=True)
-        elif self._is_stopping:
+        elif is_stopping:
             forget(1, 2)
             os._exit(130)  # the commands' supervisors notice, and end them
         else:
-            self._stop()
+            stop(event)
 
-    def _escape(self, event: KeyPressEvent) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        self._is_stopping = True
-        self._watch.stop()
-
-    def _steer(self, event: KeyPressEvent) -> None:
-        self._submit(event, "steer")
-
-    def _queue(self, event: KeyPressEvent) -> None:
-        self._submit(event, "queue")
-
-    def _submit(self, event: KeyPressEvent, explicit: str) -> None:
+    def submit(event: KeyPressEvent, explicit: str) -> None:
         text = event.current_buffer.text
         if text.strip():
             event.current_buffer.reset(append_to_history=True)
             _write(f"> {text}\n")
-            self._conversation.say(text, explicit)
+            conversation.say(text, explicit)
 
-
-def _await(watch: RunWatch, prompt_exit: PromptExit) -> None:
-    """End the prompt when the run has ended."""
-    conversation = watch.conversation
-    assert conversation is not None
-    try:
-        watch.wait(conversation)
-    finally:
-        prompt_exit.shut()
-
-
-def _read(
-    session: PromptSession[str],
-    watch: RunWatch,
-    conversation: RunSession,
-    screen: RunScreen,
-    prompt_exit: PromptExit,
-) -> int | None:
-    """Send each line until the run is over (`None`), or until it is left (the exit code)."""
-    while True:
-        try:
-            text = session.prompt(pre_run=prompt_exit.opened)
-        except (EOFError, KeyboardInterrupt):
-            signal_exit = prompt_exit.signal_exit
-            return signal_exit.exit_code if signal_exit is not None else None
-        if not text.strip():
-            continue
-        _write(f"> {text}\n")
-        question = screen.questions.first
-        if question is not None and answer_question(conversation, question, text):
-            screen.questions.drop(question)
-        elif (reply := conversation.say(text)) is not None and reply.leaves:
-            if not isinstance(conversation, Conversation):
-                return 0
-            watch.stop()
+    for name in ("c-c", "c-d", "<sigint>"):  # the last: Ctrl-C while a line is printed above
+        keys.add(name)(control_c)
+    keys.add("escape", eager=False)(stop)
+    keys.add("escape", "enter")(partial(submit, explicit="steer"))
+    keys.add("tab")(partial(submit, explicit="queue"))
+    return keys
 
 
 def _message(screen: RunScreen) -> FormattedText:

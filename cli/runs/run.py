@@ -14,14 +14,7 @@ from ...gateway.conversation import Conversation
 from ...gateway.home.home import open_store
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.running import (
-    RunPlan,
-    Works,
-    config_of_run,
-    go_on,
-    plan_of,
-    was_taken_back,
-)
+from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of, was_taken_back
 from ...gateway.serving import server_of
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
@@ -29,6 +22,7 @@ from ...journal.recovery import is_cut_off, load_record, recovered
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
+from ...machines.value import Value
 from ...workflows.config import Config
 from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid
 from ...workflows.flow.plan import plan_of as planned_steps
@@ -39,7 +33,29 @@ from ...workflows.registry import EXTENSIONS
 from ..chat_options import work_folder
 from ..output import show, show_document
 from ..signals import SignalExit, leave_on_signals
-from .options import RunInterface, RunOptions
+
+
+class RunOptions(Value):
+    """The command line of `steersman run`; `again` and `done` name work of unknown outcome.
+
+    `cluster` is where remote steps run; empty: here.
+    """
+
+    file: str = ""
+    variables: tuple[str, ...] = ()
+    resume: str = ""
+    again: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    cluster: str = ""
+    folder: Path = Path()
+    model: str = ""
+    is_json: bool = False
+    is_dry: bool = False
+    is_yes: bool = False
+
+
+RunInterface = Callable[[Host, Callable[[], Conversation]], int]
+"""Opens the run, shows it until its end, and returns the exit code. May raise `SignalExit`."""
 
 
 def show_plan(run: RunPlan, *, as_json: bool) -> int:
@@ -71,7 +87,11 @@ def chosen_work(run: RunRecord, words: Iterable[str], option: str) -> tuple[Work
     unknown = run.unknown()
     found: list[Work] = []
     for word in words:
-        named = [work for work in unknown if word in _names(run, work)]
+        named = [
+            (step, index)
+            for step, index in unknown
+            if word in ("all", step, f"{step}:{index + 1}", run.steps[step].name(index))
+        ]
         if not named:
             known = ", ".join(_name(run, work) for work in unknown) or "none"
             raise UsageError(
@@ -86,11 +106,6 @@ def unknown_work(run: RunRecord, spec: WorkflowSpec, decided: Set[Work]) -> list
     free = {step.id for step in spec.steps if step.idempotent}
     left = [work for work in run.unknown() if work not in decided and work[0] not in free]
     return [_name(run, work) for work in left]
-
-
-def _names(run: RunRecord, work: Work) -> tuple[str, ...]:
-    step, index = work
-    return ("all", step, f"{step}:{index + 1}", run.steps[step].name(index))
 
 
 def _name(run: RunRecord, work: Work) -> str:
@@ -119,11 +134,8 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
         go_on(conversation)
         return conversation
 
-    wanted = {
-        "workflow": plan.spec.file,
-        "variables": dict(plan.variables),
-        "folder": str(folder),
-    }
+    variables = dict(plan.variables)
+    wanted = {"workflow": plan.spec.file, "variables": variables, "folder": str(folder)}
     return _show(options, environ, paths, config, begin, wanted)
 
 
@@ -165,15 +177,11 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             f"`steersman run --resume {record.id}` resumes it",
         )
     plan = plan_of(run.workflow)
-    if run.state in RUN.final:
+    is_over = run.state in RUN.final
+    if is_over or was_taken_back(record):
+        why = f"has {run.state} already" if is_over else "was reverted and cannot be resumed"
         raise SteersmanError(
-            f"run `{record.id}` has {run.state} already",
-            f"`{_start_command(plan)}` starts a new run",
-        )
-    if was_taken_back(record):
-        raise SteersmanError(
-            f"run `{record.id}` was reverted and cannot be resumed",
-            f"`{_start_command(plan)}` starts a new run",
+            f"run `{record.id}` {why}", f"`{_start_command(plan)}` starts a new run"
         )
     work = {
         "again": chosen_work(run, options.again, "--again"),
@@ -190,34 +198,34 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
 
     def resume(host: Host) -> Conversation:
         conversation = host.resume(record.id)
-        host.notices += _change_notices(run.workflow)
+        if _has_changed(run.workflow):
+            file = run.workflow.file
+            host.notices.append(
+                f"{file} was changed since: the run continues with the version that it began with"
+            )
         go_on(conversation, work["again"], work["done"])
         return conversation
 
     return _show(options, environ, paths, config, resume, {"resume_run": record.id}, work)
 
 
-def _change_notices(copy: WorkflowCopy) -> list[str]:
-    """Return a notice if the workflow's file was changed since the run started."""
+def _has_changed(copy: WorkflowCopy) -> bool:
+    """Whether the workflow's file was changed since the run started."""
     try:
-        is_same = read_text(Path(copy.file)) == copy.source
+        return read_text(Path(copy.file)) != copy.source
     except (OSError, ValueError):
-        return []
-    notice = f"{copy.file} was changed since: the run continues with the version that it began with"
-    return [] if is_same else [notice]
+        return False
 
 
 def _start_command(plan: RunPlan) -> str:
     """Write the command that starts the same workflow again, with the same variables."""
     usual = plan.spec.variables
     changed = {name: value for name, value in plan.variables.items() if usual.get(name) != value}
-    given = [f"--var={name}={_value_text(value)}" for name, value in changed.items()]
+    given = [
+        f"--var={name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in changed.items()
+    ]
     return shlex.join(["steersman", "run", plan.spec.file, *given])
-
-
-def _value_text(value: Any) -> str:
-    """Write a variable's value as `--var` takes it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
@@ -263,22 +271,18 @@ def _show(
     launch = LaunchOptions(
         model=options.model, is_yes=options.is_yes, can_ask=can_ask, cluster=options.cluster
     )
-    if (
-        can_ask
-        and not options.cluster
-        and not options.is_json
-        and config.auto_queue.persistence.enabled
-    ):
+    may_leave = can_ask and not (options.cluster or options.is_json)
+    if may_leave and config.auto_queue.persistence.enabled:
         server = server_of(paths.state)
         if server is not None:
             from ..attach import run_there
 
             given = {**wanted, "model": options.model, "is_yes": options.is_yes}
-            return run_there(paths, config, server, given, work or {}, options, environ)
+            return run_there(paths, config, server, given, work or {}, environ)
     host = Host(paths, config, environ, launch)
     try:
         with leave_on_signals():
-            return interface(host, lambda: open_it(host), options)
+            return interface(host, lambda: open_it(host))
     except SignalExit as signal_exit:
         return signal_exit.exit_code
     finally:

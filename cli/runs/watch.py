@@ -1,4 +1,4 @@
-"""Follows a run by its events until it has ended, and stops it after a signal."""
+"""Follows a run by its events until it has ended, stops it after a signal, and tells of it in lines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from ...gateway.events.contract import Event, RunEndedEvent
+from ...gateway.events.contract import Event, RunEndedEvent, StepEvent
 from ...gateway.interface import RunSession
+from ...gateway.wording.terminal import clean
+from ...machines.steps import UNDECIDED
 from ..exit_codes import FAILED, OF_RUNS
 from ..following import IdleWaiter
 from ..signals import SignalExit, leave_through
@@ -74,3 +76,70 @@ class RunWatch:
         if self.idle_waiter.is_broken or self.ended is None:
             return FAILED
         return OF_RUNS[self.ended["status"]]
+
+
+MOST_FILES = 8
+
+
+def elapsed_text(seconds: float) -> str:
+    """Write a duration: `12.3 s`, `3 min 5 s`, `2 h 5 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+_FAILURES = {"failed": "failed", "unknown": "unknown", "retrying": "again", "blocked": "not run"}
+
+
+def event_line(event: Event) -> str:
+    """Return a line for a failed, repeated, lost or blocked step, an error or a notice; else empty."""
+    match event["type"]:
+        case "step" if event["state"] in _FAILURES:
+            name = event.get("item")
+            item = "" if name is None else f" {name}"
+            return f"{_FAILURES[event['state']]}: {event['step']}{item}{reason_text(event)}"
+        case "error":
+            return f"steersman: {event['text']}"
+        case "notice":
+            return event["text"]
+        case _:
+            return ""
+
+
+def reason_text(event: StepEvent) -> str:
+    """Return the first line of why a step ended as it did, behind a colon; empty for no reason."""
+    reason = event.get("reason", "").splitlines()[:1]
+    return f": {clean(reason[0])}" if reason else ""
+
+
+def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[str]:
+    """Return the result of a run, the files that it changed, and the next steps."""
+    run, status = ended["run"], ended["status"]
+    counts = [
+        f"{step['step']} {step['state']}"
+        + (f" ({step.get('done')} of {step['total']})" if "total" in step else "")
+        for step in ended["steps"]
+    ]
+    lines = [
+        f"Run {run} {status} after {elapsed_text(seconds)}: {', '.join(counts) or 'nothing ran'}."
+    ]
+    if reason := ended.get("reason"):
+        lines.append(clean(reason.splitlines()[0]))
+    if changed:
+        names = ", ".join(changed[:MOST_FILES]) + (", …" if len(changed) > MOST_FILES else "")
+        noun = "file" if len(changed) == 1 else "files"
+        lines.append(f"Changed {len(changed)} {noun}: {names}")
+        lines.append(f"`steersman sessions revert {run}` brings everything back.")
+    if status == "interrupted":
+        lines.append(f"`steersman run --resume {run}` continues where it stopped.")
+    elif ended.get("reason", "").startswith(UNDECIDED):
+        lines.append(f"`steersman run --resume {run}` says how it goes on.")
+    elif status == "failed":
+        lines.append(
+            f"When the cause is repaired, `steersman run --resume {run}` repeats the failed work."
+        )
+    if output := ended.get("output"):
+        lines += ["", *clean(output).splitlines()]
+    return lines

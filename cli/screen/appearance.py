@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from ...gateway.wording.terminal import audited
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
+from ..talk import has_utf8
 
 Piece = tuple[str, str]
 Row = list[Piece]
@@ -52,7 +53,7 @@ _PLAIN = {
     "✗": "x",
     "│": "|",
     "─": "-",
-    "─┼─": "-+-",
+    "┼": "+",
     "→": "->",
     "✻": "*",
 }
@@ -111,18 +112,13 @@ class Appearance(Value):
     @classmethod
     def of(cls, environ: Mapping[str, str], theme: str = "auto") -> Appearance:
         """Return the appearance for standard output, NO_COLOR (https://no-color.org) and a theme."""
-        encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         has_colour = not environ.get("NO_COLOR") and theme != "plain"
         return cls(
-            can_utf8=encoding == "utf8",
+            can_utf8=has_utf8(sys.stdout),
             has_colour=has_colour,
             theme=THEMES.get(theme, Theme()) if has_colour else Theme(),
             has_links=_has_links(environ),
         )
-
-    def sign(self, sign: str) -> str:
-        """Return one of the program's signs, or its replacement in ASCII."""
-        return sign if self.can_utf8 else _PLAIN.get(sign, sign)
 
     def plain(self, text: str) -> str:
         """Replace the program's signs in a text of the program."""
@@ -134,19 +130,16 @@ class Appearance(Value):
 
     def _coded(self, style: str, text: str) -> str:
         text = audited(text)
-        words = style.split()
-        codes = [code for word in words if (code := self._code(word))]
+        style, _, address = style.partition(_HREF)
+        codes = [code for word in style.split() if (code := self._code(word))]
         if codes and text:
             text = f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
-        address = words[-1].removeprefix(_HREF) if words and words[-1].startswith(_HREF) else ""
-        return (
-            f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\" if address and self.has_links else text
-        )
+        if address and self.has_links:
+            return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+        return text
 
     def _code(self, word: str) -> str:
         """Return the numbers of a word of a style; empty for a colour where there are none."""
-        if word.startswith(_HREF):
-            return ""
         if found := _COLOUR.fullmatch(word):
             kind = 48 if found[1] == "bg" else 38
             return f"{kind};5;{found[2]}" if self.has_colour else ""

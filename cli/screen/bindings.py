@@ -6,6 +6,7 @@ import select
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
@@ -20,106 +21,61 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from ...machines.value import Value
 from .appearance import Appearance
 from .attention import FOCUSED, UNFOCUSED
-from .choices import picked_kind
+from .completion import picked_kind
 from .input_line import REASON, InputLine
 from .screen import Screen
 
 
-class Key(Value):
+class Key(NamedTuple):
     """A key: its name, prompt_toolkit's names, its description, and the method that handles it.
 
-    A key without an action is the editor's own; it is listed for the help.
+    A blank is between keys that follow each other. A key without an action is the editor's own; it is
+    listed for the help.
     """
 
     name: str
-    bound: tuple[tuple[str, ...], ...]
+    bound: tuple[str, ...]
     what: str
     action: str = ""
 
 
 KEYS = (
+    Key("Enter", ("enter",), "send; during a turn, as `/busy` says", "send"),
+    Key("Tab", ("tab",), "put it into the queue; with a menu open, take its entry", "queue"),
+    Key("Alt-Enter", ("escape enter",), "steer the running turn", "steer"),
     Key(
-        name="Enter",
-        bound=(("enter",),),
-        what="send; during a turn, as `/busy` says",
-        action="send",
+        "Esc",
+        ("escape",),
+        "stop your own command, else the turn; first close a menu or cancel an edit",
+        "escape",
     ),
+    Key("Ctrl-C", ("c-c",), "clear the line; else stop the turn; else leave", "control_c"),
+    Key("Ctrl-D", ("c-d",), "leave, on an empty line; everything is saved", "control_d"),
+    Key("Up", ("up",), "edit the last queued message; else the input history", "up"),
     Key(
-        name="Tab",
-        bound=(("tab",),),
-        what="put it into the queue; with a menu open, take its entry",
-        action="queue",
+        "Alt-Up",
+        ("escape up",),
+        "edit the last message, also one that was answered, to be sent in its place",
+        "edit_last",
     ),
+    Key("Down", ("down",), "the next one again", "down"),
+    Key("Ctrl-J", ("c-j",), "a new line; so does a backslash before Enter", "newline"),
+    Key("Ctrl-R", (), "search the input history"),
+    Key("Ctrl-X Ctrl-E", (), "write in your editor ($VISUAL, $EDITOR)"),
+    Key("Shift-Tab", ("s-tab",), "the next permission mode: ask, edits, plan", "mode"),
+    Key("Ctrl-O", ("c-o",), "unfold the last tool call; again, the one before", "unfold"),
+    Key("Ctrl-L", ("c-l",), "clear the screen", "clear"),
+    Key("Ctrl-Z", ("c-z",), "suspend; `fg` brings it back", "suspend"),
+    Key("Right", ("right",), "with a menu open, take its entry", "right"),
     Key(
-        name="Alt-Enter",
-        bound=(("escape", "enter"),),
-        what="steer the running turn",
-        action="steer",
+        "y, a, e, n, r",
+        ("y", "a", "e", "n", REASON),
+        "on an empty line: answer the question that is open",
+        "answer",
     ),
-    Key(
-        name="Esc",
-        bound=(("escape",),),
-        what="stop your own command, else the turn; first close a menu or cancel an edit",
-        action="escape",
-    ),
-    Key(
-        name="Ctrl-C",
-        bound=(("c-c",),),
-        what="clear the line; else stop the turn; else leave",
-        action="control_c",
-    ),
-    Key(
-        name="Ctrl-D",
-        bound=(("c-d",),),
-        what="leave, on an empty line; everything is saved",
-        action="control_d",
-    ),
-    Key(
-        name="Up",
-        bound=(("up",),),
-        what="edit the last queued message; else the input history",
-        action="up",
-    ),
-    Key(
-        name="Alt-Up",
-        bound=(("escape", "up"),),
-        what="edit the last message, also one that was answered, to be sent in its place",
-        action="edit_last",
-    ),
-    Key(name="Down", bound=(("down",),), what="the next one again", action="down"),
-    Key(
-        name="Ctrl-J",
-        bound=(("c-j",),),
-        what="a new line; so does a backslash before Enter",
-        action="newline",
-    ),
-    Key(name="Ctrl-R", bound=(), what="search the input history"),
-    Key(name="Ctrl-X Ctrl-E", bound=(), what="write in your editor ($VISUAL, $EDITOR)"),
-    Key(
-        name="Shift-Tab",
-        bound=(("s-tab",),),
-        what="the next permission mode: ask, edits, plan",
-        action="mode",
-    ),
-    Key(
-        name="Ctrl-O",
-        bound=(("c-o",),),
-        what="unfold the last tool call; again, the one before",
-        action="unfold",
-    ),
-    Key(name="Ctrl-L", bound=(("c-l",),), what="clear the screen", action="clear"),
-    Key(name="Ctrl-Z", bound=(("c-z",),), what="suspend; `fg` brings it back", action="suspend"),
-    Key(name="Right", bound=(("right",),), what="with a menu open, take its entry", action="right"),
-    Key(
-        name="y, a, e, n, r",
-        bound=(("y",), ("a",), ("e",), ("n",), (REASON,)),
-        what="on an empty line: answer the question that is open",
-        action="answer",
-    ),
-    Key(name="?", bound=(("?",),), what="on an empty line: these keys", action="help"),
+    Key("?", ("?",), "on an empty line: these keys", "help"),
 )
 
 
@@ -195,8 +151,8 @@ class Bindings:
     def _note_time(self) -> None:
         self._free = time.monotonic()
 
-    def _is_pasted(self, event: KeyPressEvent, text: str, act: Callable[[], None]) -> bool:
-        """Whether Enter or Tab is part of a paste without brackets: the key is its `text` then.
+    def _unless_pasted(self, event: KeyPressEvent, text: str, act: Callable[[], None]) -> None:
+        """Let Enter or Tab act, unless it is part of a paste without brackets: then it is its `text`.
 
         Such keys come together, over a slow line in one read after the other: then Enter acts once no
         other key has followed. At the end of one line that came at once, as programs type it, it acts.
@@ -211,9 +167,10 @@ class Bindings:
         )
         if is_followed or (self._breaks and self._burst > 1) or (not waiting and _has_more(event)):
             self._break(text)
-            return True
+            return
         if waiting or self._reads < SLOW or event.app.loop is None:
-            return False
+            act()
+            return
         self._held, pressed = text, self._keys
 
         def settle() -> None:
@@ -223,7 +180,6 @@ class Bindings:
                 event.app.invalidate()
 
         event.app.loop.call_later(TOGETHER, settle)
-        return True
 
     def _break(self, text: str) -> None:
         """Insert what a key of a paste stands for."""
@@ -244,12 +200,13 @@ class Bindings:
         for key in KEYS:
             for bound in key.bound:
                 when = ~is_searching & filters.get(key.action, Condition(lambda: True))
-                self.bindings.add(*bound, filter=when)(getattr(self, f"_{key.action}"))
+                self.bindings.add(*bound.split(), filter=when)(getattr(self, f"_{key.action}"))
         self.bindings.add(Keys.BracketedPaste)(self._paste)
         self.bindings.add(FOCUS, eager=True)(self._focus)
         self.bindings.add("c-h", filter=~is_searching)(self._rub_out)
         self.bindings.add("c-x", eager=True, filter=~is_searching)(self._control_x)
-        self.bindings.add("c-e", filter=Condition(self._is_after_x), eager=True)(self._editor)
+        is_after_x = Condition(lambda: self._keys == self._control_x_key + 1)
+        self.bindings.add("c-e", filter=is_after_x, eager=True)(self._editor)
 
     # Sending ------------------------------------------------------------------------------------
 
@@ -259,22 +216,24 @@ class Bindings:
         if is_broken and not event.app.key_processor.input_queue:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
-        elif not self._is_pasted(event, "\n", partial(self._send_line, event)):
-            self._send_line(event)
+        else:
+            self._unless_pasted(event, "\n", partial(self._send_line, event))
 
     def _send_line(self, event: KeyPressEvent) -> None:
+        """Send the line; behind `/resume` or `/model` completed, but for a number and a whole name."""
         buffer = event.current_buffer
-        self._take_choice(event)
+        kind, typed = picked_kind(buffer.text)
+        if kind and buffer.complete_state is not None and not typed.isdecimal():
+            self._take_entry(event)
         buffer.complete_state = None
         self._line.send()
 
     def _queue(self, event: KeyPressEvent) -> None:
-        if not self._is_pasted(event, "\t", partial(self._queue_line, event)):
-            self._queue_line(event)
+        def queue_line() -> None:
+            if not self._take_entry(event):
+                self._line.send("queue")
 
-    def _queue_line(self, event: KeyPressEvent) -> None:
-        if not self._take_entry(event):
-            self._line.send("queue")
+        self._unless_pasted(event, "\t", queue_line)
 
     def _steer(self, event: KeyPressEvent) -> None:
         self._line.send("steer")
@@ -294,12 +253,6 @@ class Bindings:
             self._take_entry(event)
         else:
             event.current_buffer.cursor_right()
-
-    def _take_choice(self, event: KeyPressEvent) -> None:
-        """Complete what is typed behind `/resume` or `/model`, except for a number and a whole name."""
-        kind, typed = picked_kind(event.current_buffer.text)
-        if kind and event.current_buffer.complete_state is not None and not typed.isdecimal():
-            self._take_entry(event)
 
     def _take_entry(self, event: KeyPressEvent) -> bool:
         """Complete with the chosen entry of the menu, or the first; False if there is none."""
@@ -369,10 +322,9 @@ class Bindings:
 
     def _lend(self, is_away: bool) -> None:
         """Take this program's modes from the terminal while another one has it, or set them again."""
-        attention, output = self._screen.attention, self._screen.canvas.output
-        if attention is not None:
-            output.write_raw(attention.closing() if is_away else attention.opening())
-            output.flush()
+        if (attention := self._screen.attention) is not None:
+            codes = attention.closing() if is_away else attention.opening()
+            self._screen.canvas.write_codes(codes)
 
     def _focus(self, event: KeyPressEvent) -> None:
         if self._screen.attention is not None:
@@ -400,9 +352,6 @@ class Bindings:
 
     def _control_x(self, event: KeyPressEvent) -> None:
         self._control_x_key = self._keys
-
-    def _is_after_x(self) -> bool:
-        return self._keys == self._control_x_key + 1
 
     def _editor(self, event: KeyPressEvent) -> None:
         self._line.unfold_pastes()

@@ -12,7 +12,7 @@ from typing import Literal
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.wording.terminal import audited
-from ..wrapping import fitted, wrapped
+from ..wrapping import wrapped
 from .appearance import DIM, Appearance, Row
 
 Kind = Literal["message", "notice", "answer", "tool"]
@@ -58,22 +58,14 @@ class Blocks:
 
 def message_rows(text: str, width: int, look: Appearance, number: str = "") -> list[Row]:
     """Return the rows of a message of the person; `number` is that of a queued one that starts."""
-    theme, bar = look.theme, f"{look.sign('▌')} "
+    theme, bar = look.theme, f"{look.plain('▌')} "
     lines = wrapped(audited(text).expandtabs(4), max(1, width - len(bar)))
     if (left := len(lines) - MESSAGE_ROWS) > 0:
         lines = [*lines[: MESSAGE_ROWS - 1], look.plain(f"… {left + 1} more")]
     rows: list[Row] = [[(theme.bar, bar), (theme.message, line)] for line in lines]
     if number:
         rows[-1].append((f"{DIM} {theme.message}" if theme.is_filled else DIM, f"  {number}"))
-    return [_filled(row, width, theme.message) for row in rows] if theme.is_filled else rows
-
-
-def title_line(text: str, width: int) -> str:
-    """Return the first words of a message, on one line."""
-    return fitted(" ".join(audited(text).split()), max(8, width), "...")
-
-
-def _filled(row: Row, width: int, style: str) -> Row:
-    """Extend a row to the width, for a style with a background."""
-    used = sum(get_cwidth(text) for _, text in row)
-    return [*row, (style, " " * max(0, width - used))]
+    for row in rows if theme.is_filled else ():
+        used = sum(get_cwidth(text) for _, text in row)
+        row.append((theme.message, " " * max(0, width - used)))
+    return rows

@@ -98,14 +98,10 @@ class Canvas:
         """The terminal's height."""
         return self.output.get_size().rows
 
-    def send_raw(self, text: str, on_loop: Callable[[Callable[[], None]], None]) -> None:
-        """Send an escape sequence of our own that draws nothing, between two drawings."""
-
-        def send() -> None:
-            self.output.write_raw(text)
-            self.output.flush()
-
-        on_loop(send)
+    def write_codes(self, codes: str) -> None:
+        """Write codes for the terminal that draw nothing, between two drawings: in the prompt's loop."""
+        self.output.write_raw(codes)
+        self.output.flush()
 
     def print(self, rows: list[str]) -> None:
         """Write rows above; they contain only this program's terminal codes."""
@@ -164,9 +160,10 @@ class Canvas:
     def _draw(self) -> None:
         """Draw; in the prompt's loop."""
         self._last = time.monotonic()
+        app = self.app
         with self._lock:
             self._is_due = False
-            if self._is_away or self.app is None or not self.app.is_running:
+            if self._is_away or app is None or not app.is_running:
                 return
             rows, self._rows = self._rows[:AT_ONCE], self._rows[AT_ONCE:]
             codes, self._codes = self._codes, ""
@@ -177,28 +174,21 @@ class Canvas:
             self.erase()  # a row that was longer keeps its blanks, which a narrower window breaks, too
             if rows:
                 self.output.write_raw("".join(f"{row}\r\n" for row in rows))
-            self._render(self.app)
+            if app.context is not None:
+                app.render_counter += 1  # the content is computed once per drawing
+                app.context.copy().run(app.renderer.render, app, app.layout)
+                self.drawn_at = time.monotonic()
         finally:
             self.output.release()
         if is_more:
             self.changed()
-        elif self._is_moving():
-            self._tick_later()
+        elif self._is_moving() and not self._is_ticking and app.loop is not None:
+            self._is_ticking = True
+            app.loop.call_later(TICK, self._tick)
 
     def _erase(self) -> None:
         if self.app is not None:
             self.app.renderer.erase()
-
-    def _render(self, app: Application[Any]) -> None:
-        if app.context is not None:
-            app.render_counter += 1  # the content is computed once per drawing
-            app.context.copy().run(app.renderer.render, app, app.layout)
-            self.drawn_at = time.monotonic()
-
-    def _tick_later(self) -> None:
-        if not self._is_ticking and self.app is not None and self.app.loop is not None:
-            self._is_ticking = True
-            self.app.loop.call_later(TICK, self._tick)
 
     def _tick(self) -> None:
         self._is_ticking = False

@@ -1,9 +1,11 @@
-"""Completion in the input line: commands and their arguments, files, subagents, numbers."""
+"""Completion in the input line: commands and their arguments, files, subagents, numbers, sessions."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,14 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
+from ...gateway.session_choice import UNTITLED, SessionChoice, fits
 from ...gateway.wording.terminal import audited
 from ...machines import protocol as m
 from ...machines.errors import ConfigError
+from ...ports.models.choice import known_names, model_named
+from ...ports.models.provider import model_configs
+from ...workflows.config import Config
 from ...workflows.home_folder import expanded
-from .choices import MenuChoices
 from .file_index import FileIndex, ranked
 from .status import Status
 
@@ -27,6 +32,76 @@ MOST_FILES = 40
 _ABOUT = 60  # characters of a description
 _BLANKS = frozenset(" \t\n\"'`")
 _LAST = re.compile(r"(?:^|\s)(\S*)$")
+
+
+FRESH = 3.0
+"""Seconds for which a list of sessions is not read again, while a person types."""
+PICKED = {"/resume": "session", "/model": "model"}
+"""The commands that open a menu when they are sent without an argument, and the menu's kind."""
+
+
+class MenuChoices:
+    """The sessions that can be resumed and the models that can be used; may block, for any thread.
+
+    `current` returns the name of the model in use.
+    """
+
+    def __init__(
+        self,
+        resumable: Callable[[], Sequence[SessionChoice]],
+        config: Config,
+        cache: Path,
+        current: Callable[[], str] = str,
+    ) -> None:
+        self._resumable = resumable
+        self._current = current
+        self._configs, self._cache = model_configs(config.models), cache
+        self._sessions: Sequence[SessionChoice] = ()
+        self._read = -FRESH
+
+    def entries(self, kind: str, typed: str) -> Iterator[Completion]:
+        """Yield the entries of a kind (`session`, `model`) that fit what is typed; it replaces that."""
+        if kind == "session":
+            if time.monotonic() - self._read > FRESH:
+                self._sessions, self._read = self._resumable(), time.monotonic()
+            fitting = [choice for choice in self._sessions if fits(choice, typed)]
+            yield from (menu_entry(choice, typed) for choice in fitting)
+        elif kind == "model":
+            names = known_names(self._configs)
+            fitting_models = [name for name in names if typed.casefold() in name.casefold()]
+            yield from (
+                self._model(name, typed) for name in fitting_models if not name.endswith(":MODEL")
+            )
+
+    def _model(self, name: str, typed: str) -> Completion:
+        from ...ports.models.availability import availability  # when such a menu opens
+
+        config = model_named(name, self._configs, self._cache)
+        now = "in use now, " if name == self._current() else ""
+        usual = f"{config.name}, " if config.name != name else ""
+        about = audited(now + usual + availability(config, self._cache, os.environ).text)
+        return Completion(name, -len(typed), display=audited(name), display_meta=about)
+
+    def has_any(self, kind: str) -> bool:
+        """Whether there is anything to choose, as it is now."""
+        self._read = -FRESH
+        return next(self.entries(kind, ""), None) is not None
+
+
+def menu_entry(choice: SessionChoice, typed: str) -> Completion:
+    """Return the entry of a session: its title, and beside it how old it is."""
+    return Completion(
+        choice.session,
+        -len(typed),
+        display=audited(choice.title or UNTITLED),
+        display_meta=audited(f"{choice.session}, {choice.about}"),
+    )
+
+
+def picked_kind(line: str) -> tuple[str, str]:
+    """Return the kind of menu for a line such as `/resume zod`, and what is typed; empty for others."""
+    command, blank, typed = line.partition(" ")
+    return (PICKED[command], typed) if blank and command in PICKED else ("", "")
 
 
 class ChatCompleter(Completer):
@@ -57,13 +132,10 @@ class ChatCompleter(Completer):
     ) -> Iterable[Completion]:
         """Yield the completions; none for ordinary words."""
         before = document.text_before_cursor
-        if "\n" in before:
-            line = before.rpartition("\n")[2]
-            yield from self._by_sign(line)
-        elif before.startswith("/"):
+        if before.startswith("/") and "\n" not in before:
             yield from self._command(before)
         else:
-            yield from self._by_sign(before)
+            yield from self._by_sign(before.rpartition("\n")[2])
 
     def _command(self, before: str) -> Iterator[Completion]:
         from ...gateway.commands.registry import COMMANDS, NAMES  # all commands
@@ -98,34 +170,23 @@ class ChatCompleter(Completer):
         *before, word = typed.split(" ")
         options = [parameter for parameter in command.parameters if parameter.is_option]
         if word.startswith("--"):
-            yield from (
-                _completion(option.option, word)
-                for option in options
-                if option.option not in before
-            )
+            unused = [option.option for option in options if option.option not in before]
+            yield from (_completion(option, word) for option in unused)
         positionals = [parameter for parameter in command.parameters if not parameter.is_option]
-        position = len(
-            [argument for argument in before if argument and not argument.startswith("--")]
-        )
+        position = sum(bool(argument) and not argument.startswith("--") for argument in before)
         if position >= len(positionals):
             return
         parameter = positionals[position]
-        yield from (
-            _completion(choice, word) for choice in parameter.choices if choice.startswith(word)
-        )
+        known = [*parameter.choices]
+        if parameter.of == "choice":
+            known += m.CHOICES
+        elif parameter.of == "subagent" and not word.startswith("@"):
+            known += sorted(self._status.children)
+        yield from (_completion(name, word) for name in known if name.startswith(word))
         if parameter.of == "queue":
             yield from self._numbers(word, but="running")
         elif parameter.of == "question":
-            yield from (
-                _completion(question, word) for question in self._questions() if word in question
-            )
-        elif parameter.of == "choice":
-            yield from (
-                _completion(choice, word) for choice in m.CHOICES if choice.startswith(word)
-            )
-        elif parameter.of == "subagent" and not word.startswith("@"):
-            names = sorted(self._status.children)
-            yield from (_completion(name, word) for name in names if name.startswith(word))
+            yield from (_completion(name, word) for name in self._questions() if word in name)
 
     def _by_sign(self, before: str) -> Iterator[Completion]:
         found = _LAST.search(before)

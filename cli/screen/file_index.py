@@ -102,14 +102,9 @@ def _score(path: str, typed: str) -> int | None:
     """Say how far a path is from what is typed: 0 is best; none if the letters are not there in order."""
     text = path.casefold()
     name = text.rstrip("/").rpartition("/")[2]
-    if text.startswith(typed):
-        return 0
-    if name.startswith(typed):
-        return 1
-    if typed in name:
-        return 2
-    if typed in text:
-        return 3
+    near = (text.startswith(typed), name.startswith(typed), typed in name, typed in text)
+    if any(near):
+        return near.index(True)
     at, gaps = -1, 0
     for sign in typed:
         before, at = at, text.find(sign, at + 1)
@@ -134,12 +129,9 @@ def _rules_in(top: Path, folder: str) -> Iterator[Rule]:
     except OSError:
         return
     for line in lines[:_RULES]:
-        pattern = line.strip()
-        if not pattern or pattern.startswith("#"):
-            continue
-        takes_back = pattern.startswith("!")
-        pattern = pattern.lstrip("!")
-        yield pattern.rstrip("/"), takes_back, pattern.endswith("/"), folder
+        if (rule := line.strip()) and not rule.startswith("#"):
+            pattern = rule.lstrip("!")
+            yield pattern.rstrip("/"), rule.startswith("!"), pattern.endswith("/"), folder
 
 
 def _is_ignored(path: str, rules: Sequence[Rule], *, is_folder: bool) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .appearance import CODE, Piece
 
@@ -113,24 +113,17 @@ class Highlighter:
         lexer = LOADER.lexer(self._language) if self._language else None
         if any(len(line) > LONGEST_LINE for line in lines):
             lexer = None
+        plain: list[list[Piece]] = [[(CODE, line)] if line else [] for line in lines]
         if lexer is None:
-            return [[(CODE, line)] if line else [] for line in lines]
+            return plain
         read: list[list[Piece]] = [[]]
         for _, token, text in lexer.get_tokens_unprocessed("\n".join(lines) + "\n"):
-            style = _style(token)
+            # The style of the token's type, or of the nearest type above it.
+            types = (".".join(token[:length]) for length in range(len(token), 0, -1))
+            style = next((_STYLES[name] for name in types if name in _STYLES), "")
             first, *others = text.split("\n")
             read[-1].append((style, first))
             read += [[(style, other)] for other in others]
         shown = [[piece for piece in line if piece[1]] for line in read[: len(lines)]]
         is_whole = ["".join(text for _, text in line) for line in shown] == list(lines)
-        return shown if is_whole else [[(CODE, line)] if line else [] for line in lines]
-
-
-def _style(token: Any) -> str:
-    """Return the style of a token's type, or of the nearest type above it."""
-    name = ".".join(token)
-    while name:
-        if name in _STYLES:
-            return _STYLES[name]
-        name = name.rpartition(".")[0]
-    return ""
+        return shown if is_whole else plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit.history import History
@@ -48,11 +49,8 @@ class InputHistory(History):
         try:
             make_private(self._path.parent)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self._path, flags, 0o600)
-            try:
-                os.write(descriptor, line.encode())
-            finally:
-                os.close(descriptor)
+            with open(os.open(self._path, flags, 0o600), "wb") as file:
+                file.write(line.encode())
         except OSError:
             self._path = None
 
@@ -64,10 +62,7 @@ def _read(path: Path) -> list[str]:
         return []
     entries = list[str]()
     for line in lines:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, str):
-            entries.append(entry)
+        with suppress(ValueError):
+            if isinstance(entry := json.loads(line), str):
+                entries.append(entry)
     return entries

@@ -34,8 +34,8 @@ from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
-from .choices import PICKED, MenuChoices
 from .clipboard import copy_text
+from .completion import PICKED, MenuChoices
 from .screen import Screen
 from .status import Status
 
@@ -97,11 +97,11 @@ def waiting_before(status: Status, edited: EditedText | None) -> EditedText | No
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
         waiting = waiting[:at]
-    free = [item for item in waiting if not (item.get("edited") or item.get("goal"))]
-    if not free:
-        return None
-    last = free[-1]
-    return EditedText(id=last["id"], number=last["number"], text=last["text"], after=status.running)
+    for item in reversed(waiting):
+        if not (item.get("edited") or item.get("goal")):
+            name, number, text = item["id"], item["number"], item["text"]
+            return EditedText(id=name, number=number, text=text, after=status.running)
+    return None
 
 
 REASON = "r"
@@ -179,7 +179,8 @@ class InputLine:
     def send(self, explicit: str = "auto") -> None:
         """Send the text of the line; `explicit` is auto, queue or steer."""
         shown = self.buffer.text
-        text = _sound(self._pastes.whole(shown))
+        text = self._pastes.whole(shown)
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # broken bytes
         edited, self._edited = self._edited, None
         if edited is not None and edited.is_waiting(self._screen.status):
             self.buffer.reset()
@@ -220,10 +221,15 @@ class InputLine:
         self._sender.later(look)
 
     def _send(self, text: str, shown: str, explicit: str) -> None:
-        question = self._screen.questions.first
+        """Send a text; a command is carried out at once, and a message waits for an open question."""
+        would_stop = self._conversation.would_stop(text)
+        if would_stop and text.lstrip().startswith("/"):
+            explicit = "auto"
+        elif explicit == "auto" and not would_stop and self._screen.questions.first is not None:
+            explicit = "queue"
         self.buffer.reset(append_to_history=True)
         self._screen.echo(shown)
-        self._say(text, self._way(text, explicit, question))
+        self._say(text, explicit)
 
     def stop(self) -> None:
         """Stop the person's own commands; without any, the turn and all that it started.
@@ -238,13 +244,6 @@ class InputLine:
         call = mode(next_mode(self._screen.status.mode))
         self._sender.now(lambda: self._told(self._conversation.run(call)))
 
-    def _way(self, text: str, explicit: str, question: QuestionEvent | None) -> str:
-        """Return the mode of a message: `auto` for a command; `queue` while a question is open."""
-        if self._conversation.would_stop(text):
-            is_command = text.lstrip().startswith("/")
-            return "auto" if is_command else explicit
-        return "queue" if explicit == "auto" and question is not None else explicit
-
     def hear(self, event: Event) -> None:
         """Put a text of this line that was rejected back; the runtime's thread."""
         if event["type"] == "rejected" and event["text"] in self._sent:
@@ -253,15 +252,18 @@ class InputLine:
 
     def _say(self, text: str, explicit: str) -> None:
         self._sent.append(text)
-        found = self._conversation.classify(text)
-        is_urgent = found.intent is Intent.COMMAND and _is_urgent(found.command)
-        if found.intent is Intent.COMMAND and found.command == "copy":
-            self._sender.later(lambda: self._copy(found.argument))
-            return
-        if found.intent is Intent.COMMAND and text.strip() == AGAIN:
-            self.edit_last()
-            return
-        do = self._sender.now if is_urgent else self._sender.later
+        found, do = self._conversation.classify(text), self._sender.later
+        if found.intent is Intent.COMMAND:
+            from ...gateway.commands.registry import NAMES  # all commands: with the first one
+
+            if found.command == "copy":
+                do(lambda: self._copy(found.argument))
+                return
+            if text.strip() == AGAIN:
+                self.edit_last()
+                return
+            if NAMES[found.command].is_urgent:  # it overtakes what is still to be sent
+                do = self._sender.now
         do(lambda: self._told(self._conversation.say(text, explicit)))
 
     def _copy(self, argument: str) -> None:
@@ -272,8 +274,11 @@ class InputLine:
             self._screen.write(mistake.message)
             return
         if reply is not None and reply.ok:
-            send = partial(self._screen.canvas.send_raw, on_loop=self._on_loop)
-            self._screen.write(f"  {copy_text(reply.data['text'], os.environ, send)}")
+            write = self._screen.canvas.write_codes
+            how = copy_text(
+                reply.data["text"], os.environ, lambda codes: self._on_loop(partial(write, codes))
+            )
+            self._screen.write(f"  {how}")
 
     def _told(self, reply: Reply | None) -> None:
         if reply is not None and reply.leaves:
@@ -284,7 +289,7 @@ class InputLine:
 
         def show(line: str) -> None:
             if not self.buffer.text:
-                self.buffer.set_document(Document(line, len(line)))
+                self._show(line)
 
         def look() -> None:
             reply = self._conversation.run(edit_last())
@@ -292,6 +297,10 @@ class InputLine:
                 self._on_loop(partial(show, reply.data["line"]))
 
         self._sender.later(look)
+
+    def _show(self, text: str) -> None:
+        """Put a text into the line, with the cursor behind it."""
+        self.buffer.set_document(Document(text, len(text)))
 
     # Answering ----------------------------------------------------------------------------------
 
@@ -301,7 +310,7 @@ class InputLine:
         if first is None or first["id"] != question or self.buffer.text != key:
             return
         if key == REASON:
-            self.buffer.set_document(Document("n ", 2))
+            self._show("n ")
         for known in answer_keys(first, self._screen.status.folder):
             if known.key == key:
                 self.buffer.reset()
@@ -326,7 +335,7 @@ class InputLine:
         if found is not None:
             self._edited = found
             self._conversation.edit(found.number)
-            self.buffer.set_document(Document(found.text, len(found.text)))
+            self._show(found.text)
         return found is not None or self._edited is not None
 
     def give_back(self) -> bool:
@@ -385,8 +394,7 @@ class InputLine:
 
     def unfold_pastes(self) -> None:
         """Replace the words by the pasted texts, for an editor."""
-        text = self._pastes.whole(self.buffer.text)
-        self.buffer.set_document(Document(text, len(text)))
+        self._show(self._pastes.whole(self.buffer.text))
 
     def rub_out(self) -> None:
         """Delete the character before the cursor, or the whole word that stands for a paste."""
@@ -413,15 +421,3 @@ def picture_named(pasted: str) -> str:
     if not is_file or '"' in path:
         return ""
     return f'@"{path}" ' if " " in path else f"@{path} "
-
-
-def _sound(text: str) -> str:
-    """Replace bytes of the terminal that are not UTF-8."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _is_urgent(command: str) -> bool:
-    """Whether a command overtakes the messages that are still to be sent."""
-    from ...gateway.commands.registry import NAMES  # all commands: when the first one is typed
-
-    return NAMES[command].is_urgent

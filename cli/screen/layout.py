@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, has_completions, vi_navigation_mode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindingsBase
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
-    Container,
     Dimension,
     FormattedTextControl,
     HSplit,
@@ -35,21 +31,23 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from ...gateway.wording.terminal import audited
-from .appearance import Appearance
-from .canvas import Canvas
 from .screen import Screen
 
 # Most terminals break rows that are too wide for a narrower window into several. The next drawing then
 # starts further up, by as many rows as were added; xterm cuts rows instead. A terminal cannot be asked
 # which of both it does, but most report their name.
 _BREAKING = (
+    "TMUX",
     "VTE_VERSION",
     "KITTY_WINDOW_ID",
     "WT_SESSION",
     "KONSOLE_VERSION",
     "TERM_PROGRAM",
 )
-_BREAKING_TERMS = ("foot", "alacritty", "xterm-kitty", "xterm-ghostty", "wezterm")
+_BREAKING_TERMS = (
+    *("foot", "alacritty", "xterm-kitty", "xterm-ghostty", "wezterm"),
+    *("tmux", "screen"),  # tmux has the name of GNU screen where nobody chose another
+)
 
 
 SETTLED = 0.008
@@ -80,18 +78,13 @@ class ChatApplication(Application[int]):
         super()._on_resize()
 
 
-def is_tmux(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal is tmux, whose own name is that of GNU screen where nobody chose another."""
-    term = environ.get("TERM", "")
-    is_named = term.startswith("tmux") or (term.startswith("screen") and not environ.get("STY"))
-    return bool(environ.get("TMUX")) or is_named
-
-
 def breaks_rows(environ: Mapping[str, str]) -> bool:
     """Whether the terminal is known to break rows when it becomes narrower."""
-    if is_tmux(environ) or any(environ.get(name) for name in _BREAKING):
+    if any(environ.get(name) for name in _BREAKING):
         return True
-    return environ.get("TERM", "").startswith(_BREAKING_TERMS)
+    term = environ.get("TERM", "")
+    is_screen = term.startswith("screen") and environ.get("STY")  # else it is tmux of that name
+    return not is_screen and term.startswith(_BREAKING_TERMS)
 
 
 def rows_added(drawn: Drawing, cursor_row: int, cursor_column: int, columns: int) -> int:
@@ -147,13 +140,17 @@ def make_app(
     screen: Screen,
     buffer: Buffer,
     bindings: KeyBindingsBase,
-    keyboard: Input | None,
     environ: Mapping[str, str],
     *,
     is_vi: bool = False,
 ) -> Application[int]:
     """Make the application; its result is an exit code. `is_vi`: the line has the keys of vi."""
     search = SearchToolbar()
+
+    def line_sign(number: int, wrap: int) -> StyleAndTextTuples:
+        sign = ": " if vi_navigation_mode() else "> "
+        return [("bold", sign if number == wrap == 0 else "  ")]
+
     field = Window(
         BufferControl(
             buffer,
@@ -164,7 +161,7 @@ def make_app(
         height=Dimension(min=1, max=INPUT),
         dont_extend_height=True,
         wrap_lines=True,
-        get_line_prefix=_sign,
+        get_line_prefix=line_sign,
     )
     above = FormattedTextControl(screen.above)
     below = FormattedTextControl(
@@ -175,8 +172,9 @@ def make_app(
         )
     )
     has_above = Condition(lambda: bool(screen.above()))
-    is_tall = Condition(lambda: screen.canvas.lines >= FRAMED)
-    rule = screen.appearance.sign("─")
+    canvas = screen.canvas
+    is_tall = Condition(lambda: canvas.lines >= FRAMED)
+    rule = screen.appearance.plain("─")
     frame = ConditionalContainer(Window(char=rule, height=1, style="class:frame"), is_tall)
     upper = [
         ConditionalContainer(Window(above, dont_extend_height=True), has_above),
@@ -187,45 +185,33 @@ def make_app(
     ]
     lower = [frame, Window(below, height=1, dont_extend_height=True)]
     menu = CompletionsMenu(max_height=MENU)
-    bounded = HSplit([menu], height=partial(_menu_rows, screen.canvas, menu, [*upper, *lower]))
+
+    def menu_rows() -> Dimension:  # those that the others leave: none of them moves when it closes
+        size = canvas.columns, canvas.lines
+        taken = sum(other.preferred_height(*size).preferred for other in (*upper, *lower))
+        wanted = menu.preferred_height(*size).preferred
+        return Dimension.exact(max(1, min(wanted, canvas.lines - taken)))
+
+    bounded = HSplit([menu], height=menu_rows)
     rows = HSplit([*upper, ConditionalContainer(bounded, has_completions), *lower])
+    depth = ColorDepth.DEPTH_1_BIT
+    if screen.appearance.has_colour:  # the terminal's own 16, or also the greys of a theme
+        is_filled = screen.appearance.theme.is_filled
+        depth = ColorDepth.DEPTH_8_BIT if is_filled else ColorDepth.DEPTH_4_BIT
     app = ChatApplication(
         layout=Layout(rows, focused_element=field),
         style=STYLE,
         include_default_pygments_style=False,
         key_bindings=bindings,
         erase_when_done=True,
-        color_depth=_depth(screen.appearance),
+        color_depth=depth,
         enable_page_navigation_bindings=False,
         terminal_size_polling_interval=None,
-        input=keyboard,
         output=screen.canvas.output,
         editing_mode=EditingMode.VI if is_vi else EditingMode.EMACS,
     )
     app.breaks_rows = breaks_rows(environ)
-    canvas = screen.canvas
     canvas.erase, app.drawn_ago = app.erase_drawn, lambda: time.monotonic() - canvas.drawn_at
     app.ttimeoutlen = 0.05
     app.timeoutlen = 0.04
     return app
-
-
-def _menu_rows(canvas: Canvas, menu: Container, others: Sequence[Container]) -> Dimension:
-    """Return the rows of the menu: those that the others leave, so that none moves when it closes."""
-    size = canvas.columns, canvas.lines
-    taken = sum(other.preferred_height(*size).preferred for other in others)
-    wanted = menu.preferred_height(*size).preferred
-    return Dimension.exact(max(1, min(wanted, canvas.lines - taken)))
-
-
-def _depth(appearance: Appearance) -> ColorDepth:
-    """Return the colours that are drawn: none, the terminal's own 16, or also the greys of a theme."""
-    if not appearance.has_colour:
-        return ColorDepth.DEPTH_1_BIT
-    return ColorDepth.DEPTH_8_BIT if appearance.theme.is_filled else ColorDepth.DEPTH_4_BIT
-
-
-def _sign(number: int, wrap: int) -> StyleAndTextTuples:
-    is_first: Any = number == 0 and wrap == 0
-    sign = ": " if vi_navigation_mode() else "> "
-    return [("bold", sign if is_first else "  ")]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from msgspec import field
+from typing import NamedTuple
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
@@ -36,7 +35,7 @@ _INLINE = lazy_pattern(
 )
 
 
-class Span(Value):
+class Span(NamedTuple):
     """Styled text, and its start in the source; `mark` opens its style in the source."""
 
     style: str
@@ -46,16 +45,17 @@ class Span(Value):
 
 
 class Line(Value):
-    """A styled line: its lead, its text, and the hanging indent of its further rows."""
+    """A styled line: its text, what stands before it, and the hanging indent of its further rows."""
 
-    lead: list[Piece] = field(default_factory=list[Piece])
-    spans: list[Span] = field(default_factory=list[Span])
+    spans: list[Span]
+    lead: Piece = ("", "")
     hang: str = ""
     is_code: bool = False
 
     def pieces(self) -> list[Piece]:
         """Return the whole line."""
-        return [*self.lead, *((span.style, span.text) for span in self.spans)]
+        lead = [self.lead] if self.lead[1] else []
+        return [*lead, *((span.style, span.text) for span in self.spans)]
 
 
 class Markdown:
@@ -99,7 +99,7 @@ class Markdown:
             is_end = self.ends_code(text)
             return self._rule() if is_end else _code_line(self._code.show(text))
         if rest is not None:
-            return Line(lead=[("", rest)] if rest else [], spans=_inline(text, 0, ""), hang=rest)
+            return Line(lead=("", rest), spans=_inline(text, 0, ""), hang=rest)
         fence = _FENCE.match(text)
         if fence and "\n" not in text:
             return self._rule(fence[2])
@@ -110,35 +110,29 @@ class Markdown:
         self._fence = ""
 
     def _rule(self, name: str = "") -> Line:
-        dash = self._appearance.sign("─")
+        dash = self._appearance.plain("─")
         drawn = f"{dash * 2} {name} {dash * 6}" if name else dash * 8
-        return Line(spans=[Span(style=DIM, text=drawn, at=0)], is_code=True)
+        return Line(spans=[Span(DIM, drawn, 0)], is_code=True)
 
     def _block(self, text: str) -> Line:
         if _RULE.match(text):
-            return Line(spans=[Span(style=DIM, text=self._appearance.sign("─") * 20, at=0)])
+            return Line(spans=[Span(DIM, self._appearance.plain("─") * 20, 0)])
         if _TABLE.match(text):
             return Line(spans=_inline(text, 0, ""), is_code=True)
         if found := _HEADING.match(text):
             style = f"{HEAD} underline" if len(found[1]) == 1 else HEAD
             return Line(spans=_inline(text[found.end() :], found.end(), style))
         if found := _BULLET.match(text):
-            lead = f"{found[1]}{self._appearance.sign('•')}{found[3]}"
-            return Line(
-                lead=[("", lead)],
-                spans=_inline(text[found.end() :], found.end(), ""),
-                hang=" " * len(lead),
-            )
+            lead = f"{found[1]}{self._appearance.plain('•')}{found[3]}"
+            spans = _inline(text[found.end() :], found.end(), "")
+            return Line(lead=("", lead), spans=spans, hang=" " * len(lead))
         if found := _NUMBER.match(text):
             spans = _inline(text[found.end() :], found.end(), "")
-            return Line(lead=[("", found[0])], spans=spans, hang=" " * found.end())
+            return Line(lead=("", found[0]), spans=spans, hang=" " * found.end())
         if found := _QUOTE.match(text):
-            bar = f"{self._appearance.sign('│')} "
-            return Line(
-                lead=[(DIM, bar)],
-                spans=_inline(text[found.end() :], found.end(), "italic"),
-                hang=bar,
-            )
+            bar = f"{self._appearance.plain('│')} "
+            spans = _inline(text[found.end() :], found.end(), "italic")
+            return Line(lead=(DIM, bar), spans=spans, hang=bar)
         indent = len(text) - len(text.lstrip(" "))
         return Line(spans=_inline(text, 0, ""), hang=" " * min(indent, 12))
 
@@ -146,7 +140,7 @@ class Markdown:
 def _code_line(pieces: Sequence[Piece]) -> Line:
     spans, at = list[Span](), 0
     for style, text in pieces:
-        spans.append(Span(style=style, text=text, at=at))
+        spans.append(Span(style, text, at))
         at += len(text)
     return Line(spans=spans, is_code=True)
 
@@ -161,7 +155,7 @@ def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
     spans = list[Span]()
     at = 0
     for found in _INLINE.finditer(text):
-        spans.append(Span(style=style, text=text[at : found.start()], at=base + at, mark=mark))
+        spans.append(Span(style, text[at : found.start()], base + at, mark))
         if found.lastgroup in ("address", "angled", "bare"):
             spans += _link(found, base, style, mark)
             at = found.end()
@@ -172,11 +166,11 @@ def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
         added = {"code": CODE, "bold": "bold", "slant": "italic"}[kind or "code"]
         inner = f"{style} {added}".strip()
         if kind == "code":
-            spans.append(Span(style=inner, text=found["code"], at=base + begin, mark=opens))
+            spans.append(Span(inner, found["code"], base + begin, opens))
         else:
             spans += _inline(text[begin : found.end(kind or 0)], base + begin, inner, mark + opens)
         at = found.end()
-    spans.append(Span(style=style, text=text[at:], at=base + at, mark=mark))
+    spans.append(Span(style, text[at:], base + at, mark))
     return [span for span in spans if span.text]
 
 
@@ -186,13 +180,13 @@ def _link(found: re.Match[str], base: int, style: str, mark: str) -> list[Span]:
     name = "label" if kind == "address" else kind
     styled = f"{style} {link_style(found[kind])}".strip()
     opens = mark + found[0][: found.start(name) - found.start()]
-    label = Span(style=styled, text=found[name], at=base + found.start(name), mark=opens)
+    label = Span(styled, found[name], base + found.start(name), opens)
     if kind != "address" or found["label"] == found["address"]:
         return [label]
     shown = found[0][found.end("label") + 1 - found.start() :]
     at = base + found.end("label")
     dim = f"{style} {DIM} {link_style(found[kind])}".strip()
-    return [label, Span(style=style, text=" ", at=at), Span(style=dim, text=shown, at=at + 1)]
+    return [label, Span(style, " ", at), Span(dim, shown, at + 1)]
 
 
 # Streaming ----------------------------------------------------------------------------------------
@@ -237,8 +231,12 @@ class Stream:
 
     def live(self, width: int) -> list[Row]:
         """Return the last rows of the table, and those of the line, that are not complete."""
-        rows = self._live_table(width)
-        return [*rows, *_rows(self._shown(), width)] if self._text else rows
+        key = len(self._table), self._table[-1:], width
+        if self._drawn_live[0] != key:  # the last rows of the table, once until it grows
+            shown = [*self._table[:2], *self._table[2:][-LIVE_ROWS:]]
+            self._drawn_live = key, self._drawn(width, shown)
+        line = _rows(self._markdown.show(self._text, self._rest), width) if self._text else []
+        return [*self._drawn_live[1], *line]
 
     def finish(self, width: int) -> list[Row]:
         """End the line, and the answer."""
@@ -287,14 +285,6 @@ class Stream:
         rows, self._table = self._drawn(width, self._table), []
         return rows
 
-    def _live_table(self, width: int) -> list[Row]:
-        """Draw the last rows of the table, once until it grows."""
-        key = len(self._table), self._table[-1:], width
-        if self._drawn_live[0] != key:
-            shown = [*self._table[:2], *self._table[2:][-LIVE_ROWS:]]
-            self._drawn_live = key, self._drawn(width, shown)
-        return self._drawn_live[1]
-
     def _drawn(self, width: int, table: Sequence[str]) -> list[Row]:
         """Draw a table; a first line that is not known to begin one as a line."""
         if len(table) > 1:
@@ -302,17 +292,14 @@ class Stream:
         return [row for line in table for row in _rows(self._markdown.show(line), width)]
 
     def _taken(self, text: str, width: int) -> list[Row]:
-        if self._rest is not None:
-            line, self._rest = self._markdown.show(text, self._rest), None
-            return _rows(line, width)
-        return _rows(self._markdown.take(text), width)
-
-    def _shown(self) -> Line:
-        return self._markdown.show(self._text, self._rest)
+        if self._rest is None:
+            return _rows(self._markdown.take(text), width)
+        line, self._rest = self._markdown.show(text, self._rest), None
+        return _rows(line, width)
 
     def _unfinished_rows(self, width: int) -> list[Row]:
         """Return the full rows of a long line, and keep its last one."""
-        line = self._shown()
+        line = self._markdown.show(self._text, self._rest)
         *rows, last = _rows(line, width)
         if len(rows) < LIVE:
             return []

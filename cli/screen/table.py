@@ -61,23 +61,21 @@ def table_rows(lines: Sequence[str], width: int, look: Appearance, inline: Inlin
     heads = [inline(cell, HEAD) for cell in head]
     rows = [[inline(cell, "") for cell in row] for row in body]
     natural = [max(map(_broad, column)) for column in zip(heads, *rows, strict=True)]
-    between = f" {look.sign('│')} "
+    between = f" {look.plain('│')} "
     room = width - len(between) * (len(head) - 1)
-    level = next((n for n in range(room, 0, -1) if _total(natural, n) <= room), 0)
+    level = room
+    while level > 0 and sum(min(broad, level) for broad in natural) > room:
+        level -= 1
     if level < min(NARROWEST, max(natural)):
         return _listed(heads, rows, width)
     widths = [max(1, min(broad, level)) for broad in natural]
-    rule: Row = [(DIM, look.sign("─┼─").join(look.sign("─") * broad for broad in widths))]
+    rule: Row = [(DIM, look.plain("─┼─").join(look.plain("─") * broad for broad in widths))]
     drawn = [_drawn(row, widths, aligns, between) for row in (heads, *rows)]
     is_apart = any(len(block) > 1 for block in drawn[1:])
     result = [*drawn[0], rule]
     for at, block in enumerate(drawn[1:]):
         result += [rule, *block] if is_apart and at else block
     return result
-
-
-def _total(natural: Sequence[int], level: int) -> int:
-    return sum(min(broad, level) for broad in natural)
 
 
 def _broad(pieces: Sequence[Piece]) -> int:
@@ -99,23 +97,13 @@ def _drawn(
         line = list[Piece]()
         for place, (column, broad, align) in enumerate(zip(columns, widths, aligns, strict=True)):
             cell = column[at] if at < len(column) else []
-            left, right = _padding(broad - _broad(cell), align)
-            is_last = place == len(widths) - 1
-            line += [("", " " * left), *cell, ("", "" if is_last else " " * right)]
-            line += [] if is_last else [(DIM, between)]
+            free = max(0, broad - _broad(cell))
+            left = {"right": free, "center": free // 2}.get(align, 0)
+            line += [("", " " * left), *cell]
+            if place < len(widths) - 1:
+                line += [("", " " * (free - left)), (DIM, between)]
         drawn.append([piece for piece in line if piece[1]])
     return drawn
-
-
-def _padding(left: int, align: str) -> tuple[int, int]:
-    left = max(0, left)
-    match align:
-        case "right":
-            return left, 0
-        case "center":
-            return left // 2, left - left // 2
-        case _:
-            return 0, left
 
 
 def _listed(

@@ -38,7 +38,12 @@ def restored_terminal(folder: Path) -> Generator[None]:
         return
     mark = _mark(folder, name)
     with contextlib.suppress(OSError):
-        write_private(mark, json.dumps(_encoded(before)).encode())
+        *numbers, signs = before
+        coded = [
+            base64.b64encode(sign).decode() if isinstance(sign, bytes) else sign for sign in signs
+        ]
+        saved = {"pid": os.getpid(), "settings": [*numbers, coded]}
+        write_private(mark, json.dumps(saved).encode())
     try:
         yield
     finally:
@@ -53,7 +58,9 @@ def repair(folder: Path, name: str) -> bool:
     mark = _mark(folder, name)
     try:
         saved = json.loads(mark.read_text("utf-8"))
-        pid, attributes = int(saved["pid"]), _decoded(saved["settings"])
+        pid, (*numbers, coded) = int(saved["pid"]), saved["settings"]
+        signs = [base64.b64decode(sign) if isinstance(sign, str) else int(sign) for sign in coded]
+        attributes: list[Any] = [*map(int, numbers), signs]
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
@@ -70,17 +77,3 @@ def repair(folder: Path, name: str) -> bool:
 
 def _mark(folder: Path, name: str) -> Path:
     return make_private(folder) / (re.sub(r"\W+", "-", name).strip("-") + ".json")
-
-
-def _encoded(settings: list[Any]) -> dict[str, Any]:
-    *plain, signs = settings
-    coded = [
-        base64.b64encode(sign).decode() if isinstance(sign, bytes) else int(sign) for sign in signs
-    ]
-    return {"pid": os.getpid(), "settings": [*plain, coded]}
-
-
-def _decoded(settings: list[Any]) -> list[Any]:
-    *plain, coded = settings
-    signs = [base64.b64decode(sign) if isinstance(sign, str) else int(sign) for sign in coded]
-    return [*(int(number) for number in plain), signs]

@@ -17,11 +17,11 @@ from ...machines.protocol import exit_words
 from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
-from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
-from .bar import duration
-from .blocks import INDENT, Blocks, Kind, message_rows, title_line
+from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Row
+from .blocks import INDENT, Blocks, Kind, message_rows
 from .highlight import LOADER
 from .markdown import Stream
+from .status import duration
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
 
@@ -48,9 +48,9 @@ def running_row(call: ToolCallView, seconds: float, width: int, look: Appearance
     name = exposed(call["tool"])
     room = width - get_cwidth(f"  {name} {timed}")
     return [
-        (DIM, f"{look.sign('…')} "),
+        (DIM, f"{look.plain('…')} "),
         (HEAD, name),
-        ("", f" {fitted(_subject(call), max(0, room), look.sign('…'))}"),
+        ("", f" {fitted(_subject(call), max(0, room), look.plain('…'))}"),
         (DIM, timed),
     ]
 
@@ -63,7 +63,7 @@ def ended_rows(
     `seconds` is none for a call that never started.
     """
     is_good = end["status"] == "ok" and not end["exit_code"]
-    sign = look.sign("✓") if is_good else look.sign("✗")
+    sign = look.plain("✓") if is_good else look.plain("✗")
     row: Row = [(GOOD if is_good else BAD, sign), ("", " "), (HEAD, exposed(call["tool"]))]
     took = f" · {duration(seconds)}" if seconds is not None else ""
     tail = look.plain(took + _size(end))
@@ -73,10 +73,10 @@ def ended_rows(
     if result and not is_good and room <= NARROW:  # why it failed matters more than how long
         room, tail = room + get_cwidth(tail), ""
     least = max(room // 2, room - get_cwidth(result)) if room > NARROW else room
-    subject = fitted(_subject(call), max(4, least), look.sign("…"))
+    subject = fitted(_subject(call), max(4, least), look.plain("…"))
     row.append(("", f" {subject}" if subject else ""))
     if result and (left := room - get_cwidth(subject)) > 5:
-        row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.sign("…"))))
+        row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.plain("…"))))
     rows = [[*row, (DIM, tail)]]
     return [*rows, *diff_rows(call, end["output"], width, look)] if is_good else rows
 
@@ -86,7 +86,10 @@ def diff_rows(
 ) -> list[Row]:
     """Return what an edit or a write changes, coloured and cut; none for other tools."""
     lines = list(_changed(call, output))
-    rows = [_diff_row(line, width, look) for line in lines[:most]]
+    rows: list[Row] = []
+    for line in lines[:most]:
+        style = {"+": ADDED, "-": REMOVED, "@": CODE}.get(line[:1], DIM)
+        rows.append([(style, fitted(f"  {exposed(line).expandtabs(4)}", width, look.plain("…")))])
     if more := len(lines) - len(rows):
         rows.append([(DIM, look.plain(f"  … {more} more lines"))])
     return rows
@@ -108,14 +111,6 @@ def unfolded_rows(
         for line in _middle_out(lines, size, UNFOLDED_ROWS, look):
             rows += wrapped_pieces([(CODE, line)], width, by_word=False)
     return rows
-
-
-def _unstarted(end: ToolEndedEvent, asked: QuestionEvent | None) -> ToolCallView:
-    """Return a call that ended before it started: what was asked about it, if anything was."""
-    call = ToolCallView(call=end["call"], tool=end["tool"], arguments={})
-    if asked is not None:
-        call["arguments"] = asked["arguments"]
-    return call
 
 
 def _middle_out(lines: list[str], size: int, most: int, look: Appearance) -> list[str]:
@@ -173,13 +168,6 @@ def _changed(call: ToolCallView, output: str) -> Iterator[str]:
         yield from (f"+{line}" for line in str(arguments.get("new", "")).splitlines())
 
 
-def _diff_row(line: str, width: int, look: Appearance) -> Row:
-    style = {"+": ADDED, "-": REMOVED, "@": CODE}.get(line[:1], DIM)
-    text = fitted("  " + exposed(line).expandtabs(4), width, look.sign("…"))
-    piece: Piece = (style, text)
-    return [piece]
-
-
 _READ = frozenset({"result", "reverted", "error", "recovered", "saved_queues", "side_talk_ended"})
 """Events whose text is there to be read; the other notices are dimmed."""
 
@@ -192,33 +180,6 @@ MOST_RUNNING = 4
 """Rows for calls that run."""
 MOST_PRINTED = 4
 """Rows for what a call that runs has printed last."""
-
-
-class Thinking:
-    """What the model thinks before it answers, and since when."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._since = 0.0
-
-    def __bool__(self) -> bool:
-        return bool(self._pieces)
-
-    @property
-    def seconds(self) -> float:
-        """Time since it began."""
-        return time.monotonic() - self._since
-
-    def add(self, text: str) -> None:
-        """Take in a piece."""
-        if not self._pieces:
-            self._since = time.monotonic()
-        self._pieces.append(text)
-
-    def take(self) -> str:
-        """Return all of it, and begin again."""
-        text, self._pieces = "".join(self._pieces), []
-        return text
 
 
 class Transcript:
@@ -248,23 +209,29 @@ class Transcript:
         self._ended: deque[tuple[ToolCallView, str, int]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = StartedTurns()
-        self._thought = Thinking()
-        utf8 = look.can_utf8
+        self._thoughts: list[str] = []
+        self._thinking_since = 0.0
         self._face = PlainInterface(
-            self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued, columns=self._room
+            self.write,
+            self.write,
+            can_utf8=look.can_utf8,
+            has_bar=True,
+            shows_queued=shows_queued,
+            columns=self._room,
         )
 
     def hear(self, event: Event) -> None:
         """Take in an event of the session itself."""
         begun = self._begun.hear(event)
-        is_over = ends_answer(event)
-        if is_over:
+        if ends_answer(event):
             self.end_answer()
         elif event["type"] == "text":
             self._end_thinking()
         match event["type"]:
             case "thinking":
-                self._thought.add(clean(event["delta"]))
+                if not self._thoughts:
+                    self._thinking_since = time.monotonic()
+                self._thoughts.append(clean(event["delta"]))
             case "text":
                 self._feed(clean(event["delta"]))
             case "tool_started":
@@ -283,7 +250,13 @@ class Transcript:
                 self._face.hear(event)
                 if event["type"] == "turn_started":
                     LOADER.prepare()
-                    self._begin(begun)
+                if begun:  # its message was sent long before, and is named above its answer
+                    text, _, number = begun.rpartition("  ")
+                    line = fitted(
+                        " ".join(audited(text).split()), max(8, self._width() - 12), "..."
+                    )
+                    rows = message_rows(line, self._width(), self._look, number.strip("()"))
+                    self._rows("message", rows)
             case kind:
                 self._is_dim = kind not in _READ
                 self._face.hear(event)
@@ -297,7 +270,7 @@ class Transcript:
 
     def report(self, text: str) -> None:
         """Print a dim line among the tool calls, such as the answer to a question about one."""
-        line = fitted(audited(text), self._room(), self._look.sign("…"))
+        line = fitted(audited(text), self._room(), self._look.plain("…"))
         self._between("tool", [[(DIM, f"{INDENT}{line}")]])
 
     def _room(self) -> int:
@@ -310,7 +283,7 @@ class Transcript:
     @property
     def is_unfinished(self) -> bool:
         """Whether a line of the answer, or of what was thought, is not printed yet."""
-        return bool(self._thought) or self._stream.is_unfinished
+        return bool(self._thoughts) or self._stream.is_unfinished
 
     def end_answer(self) -> None:
         """Print what of the answer is unfinished, and fold what was thought."""
@@ -329,17 +302,17 @@ class Transcript:
         kind: Kind = "answer" if rows else "tool"
         for deferred, below in self._deferred:
             rows += [[], *below] if deferred == "message" else below
-        if self._thought:
-            seconds = duration(int(self._thought.seconds))
-            sign = self._look.sign("✻")
-            rows.append([(DIM, f"{sign} Thinking {self._look.sign('…')} {seconds}")])
         now = time.monotonic()
+        if self._thoughts:
+            seconds = duration(int(now - self._thinking_since))
+            sign = self._look.plain("✻")
+            rows.append([(DIM, f"{sign} Thinking {self._look.plain('…')} {seconds}")])
         calls = [entry for entry in self._running.values() if entry[0]["tool"] != "progress"]
         for call, since in calls[:MOST_RUNNING]:
             rows.append(running_row(call, int(now - since), width, self._look))
             printed = clean(self._printed.get(call["call"], "")).expandtabs(4).split("\n")
             rows += [
-                [(DIM, fitted(f"  {line}", width, self._look.sign("…")))]
+                [(DIM, fitted(f"  {line}", width, self._look.plain("…")))]
                 for line in printed[-MOST_PRINTED:]
                 if line.strip()
             ]
@@ -377,27 +350,23 @@ class Transcript:
         for kind, rows in deferred:
             self._rows(kind, rows)
 
-    def _begin(self, said: str) -> None:
-        """Name the message of a turn above its answer, if it was sent long before."""
-        if said:
-            text, _, number = said.rpartition("  ")
-            line = title_line(text, self._width() - 12)
-            self._rows("message", message_rows(line, self._width(), self._look, number.strip("()")))
-
     def _end_thinking(self) -> None:
         """Fold what was thought into a row, and keep it to be unfolded."""
-        if not self._thought:
+        if not self._thoughts:
             return
-        seconds = duration(self._thought.seconds)
-        self._rows("tool", [[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
-        thought = self._thought.take()
+        seconds = duration(time.monotonic() - self._thinking_since)
+        self._rows("tool", [[(DIM, f"{self._look.plain('✻')} Thought for {seconds}")]])
+        thought, self._thoughts = "".join(self._thoughts), []
         call = ToolCallView(call="", tool="thinking", arguments={})
         self._remember(call, thought, len(thought.encode()))
 
     def _end_call(self, end: ToolEndedEvent) -> None:
         asked = self._asked.pop(end["call"], None)
+        unstarted = ToolCallView(call=end["call"], tool=end["tool"], arguments={})
+        if asked is not None:
+            unstarted["arguments"] = asked["arguments"]
         calls = self._running if end["call"] in self._running else self._stopped
-        call, since = calls.pop(end["call"], (_unstarted(end, asked), None))
+        call, since = calls.pop(end["call"], (unstarted, None))
         if end["tool"] == "progress" and end["status"] in ("ok", "skipped"):
             return
         self._remember(call, end["output"], end["bytes"])

@@ -28,9 +28,9 @@ from ...machines.policy import (
 from ...machines.value import Value
 from ...ports.agents.external import DRIVEN, AgentSpec
 from ...ports.judging import INSTRUCTIONS, JudgeSeat
-from ...ports.models.choice import Choice, build, check, choose, known_names, probe_loopback
+from ...ports.models.choice import Choice, build, choose, known_names, probe_loopback
 from ...ports.models.model import Model
-from ...ports.models.provider import ModelConfig, model_configs
+from ...ports.models.provider import ModelConfig, model_configs, provider_of
 from ...ports.tools.permission import Permissions, Rule
 from ...ports.tools.tool import Tool
 from ...workflows.config import SHIPPED, Config

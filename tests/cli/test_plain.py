@@ -23,7 +23,7 @@ class TextSink:
 def printed(*events: Event, has_bar: bool = False) -> list[str]:
     """Return the lines that these events make."""
     sink = TextSink()
-    interface = PlainInterface(sink, sink, has_bar=has_bar)
+    interface = PlainInterface(sink.write, sink.write, has_bar=has_bar)
     for event in events:
         interface.hear(event)
     return sink.text.splitlines()

@@ -3,9 +3,9 @@
 import pytest
 
 from steersman.cli.question import asked
-from steersman.cli.runs.summary import failure_line, summary
+from steersman.cli.runs.watch import event_line, summary
 from steersman.cli.screen.appearance import Appearance
-from steersman.cli.screen.card import card_rows
+from steersman.cli.screen.screen import card_rows
 from steersman.gateway.wording.terminal import clean, exposed
 
 HIDDEN = "git status \x1b]; touch PWNED ; : \x07"
@@ -60,7 +60,7 @@ def test_what_a_run_prints_acts_on_no_terminal() -> None:
     """Neither a failed step's reason nor a run's output reaches a terminal as it came."""
     step = {"type": "step", "step": "b", "state": "failed", "reason": "exit code 3: L\x1bcS"}
     ended = {"run": "r1", "status": "failed", "steps": [], "output": "a\x1b]52;c;Q0FO\x07b"}
-    lines = [failure_line(step), *summary(ended, [], 1.0)]  # type: ignore[arg-type]
+    lines = [event_line(step), *summary(ended, [], 1.0)]  # type: ignore[arg-type]
     assert "failed: b: exit code 3: LS" in lines
     assert "ab" in lines
     assert not any("\x1b" in line for line in lines)

@@ -20,7 +20,7 @@ from support.patience import seconds
 from steersman.cli.output import document, show
 from steersman.cli.plain import PlainInterface
 from steersman.cli.printer import Printer
-from steersman.cli.runs.screen import RunScreen
+from steersman.cli.runs.prompt import RunScreen
 from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
 from steersman.gateway.events import contract
@@ -94,7 +94,7 @@ def test_no_interface_passes_an_escape_on(kind: Any, capsys: pytest.CaptureFixtu
     printer = Printer(stream)
     screen = Screen(pane, Appearance())  # type: ignore[arg-type]
     run = RunScreen(printer.write, can_utf8=True)
-    for hear in (PlainInterface(printer, printer).hear, screen.hear, run.hear):
+    for hear in (PlainInterface(printer.write, printer.write).hear, screen.hear, run.hear):
         hear(event)
         hear(event)
     printer.write(run.picture())
