@@ -23,6 +23,7 @@ from msgspec.structs import asdict, replace
 from ..gateway.formats import size_text
 from ..gateway.plugins import plug_in_states
 from ..gateway.redaction import redactor_of
+from ..gateway.session_info import state_of
 from ..journal.store import Store
 from ..journal.workspace.prune import size_of
 from ..machines.errors import SteersmanError
@@ -33,7 +34,7 @@ from ..ports.process.own_python import INTERPRETER
 from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import can_colour, show, show_document
-from .stored import disk_use, state_word, stored
+from .stored import disk_use, stored
 from .wrapping import wrapped
 
 Verdict = Literal["ok", "warn", "bad"]
@@ -354,7 +355,7 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
         with stored(environ) as store:
             rows = store.sessions()
             words = {
-                row.session: state_word(row, is_owned=store.is_owned(row.session)) for row in rows
+                row.session: state_of(row, is_owned=store.is_owned(row.session)) for row in rows
             }
             rows = [row for row in rows if words[row.session] != "never began"]
             use = disk_finding(store, paths)

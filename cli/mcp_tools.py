@@ -33,18 +33,24 @@ from ..gateway.one_shot_client import OneShotClient
 from ..gateway.redaction import Redactor
 from ..gateway.remote import SessionLink
 from ..gateway.running import RunPlan, start_run
+from ..gateway.session_info import listed
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.tools.function import FunctionTool, tool
 from ..workflows.paths import Paths
 from .inspection.view import dump_now, printed
 from .queue import stored_queue
-from .stored import state_word, stored
+from .stored import stored
 
 MOST_RUNS = 8
 """Runs that a client may have open at a time."""
 MOST_SESSIONS = 100
 """Sessions that are listed."""
+SHOWN = (
+    *("id", "name", "title", "folder", "agent", "workflow"),
+    *("state", "activity", "waiting", "asking", "interrupted"),
+)
+"""What is said of a session in a list."""
 
 Json = dict[str, Any]
 How = Literal["auto", "queue", "steer", "interrupt"]
@@ -137,28 +143,12 @@ class HomeTools:
     def list_sessions(self) -> Json:
         """List the sessions of this home, newest activity first."""
         with stored(self._environ) as store:
-            owners = store.owners()
-            rows = [
-                row
-                for row in store.sessions()
-                if not row.parent and row.seq and (row.has_begun or row.session in owners)
-            ]
-            shown = [
-                {
-                    "id": row.session,
-                    "name": row.name,
-                    "title": row.title,
-                    "folder": row.folder,
-                    "agent": row.agent,
-                    "workflow": row.workflow,
-                    "state": state_word(row, is_owned=row.session in owners),
-                    "waiting": row.waiting,
-                    "interrupted": row.count_interrupted(is_owned=row.session in owners),
-                    "updated": iso(row.updated),
-                }
-                for row in rows[:MOST_SESSIONS]
-            ]
-        return {"sessions": shown, "more": max(0, len(rows) - MOST_SESSIONS)}
+            found = [info for info in listed(store) if not info.parent and info.seq]
+        shown = [
+            {**{name: getattr(info, name) for name in SHOWN}, "updated": iso(info.updated)}
+            for info in found[:MOST_SESSIONS]
+        ]
+        return {"sessions": shown, "more": max(0, len(found) - MOST_SESSIONS)}
 
     def say(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
         """Say something to a session, as a person does: its busy mode decides what a message does.

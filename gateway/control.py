@@ -40,6 +40,7 @@ from ..machines.json_shape import parse_json
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
+from .session_info import info_of
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall
@@ -304,10 +305,11 @@ class Requests:
         return {"ok": False, "reason": f"#{number} {why}"}
 
     def _list(self) -> list[dict[str, str]]:
-        rows = [self._host.store.load(session).row for session in self._host.open_sessions]
+        rows = map(self._host.store.row, self._host.open_sessions)
+        found = (info_of(row, is_owned=True, is_here=True) for row in rows)
         return [
-            {"id": row.session, "name": row.name, "title": row.title, "state": row.state}
-            for row in rows
+            {name: getattr(info, name) for name in ("id", "name", "title", "state", "activity")}
+            for info in found
         ]
 
     async def _say(self, params: Params, text: str, explicit: str) -> ReceiptEvent:

@@ -54,6 +54,7 @@ from .own_agent import agent_settings
 from .profile_factory import OwnAgent
 from .router import EventBus
 from .running import RunPlan, start_run
+from .session_info import SessionInfo, listed
 from .typed_output import AGAIN, TypedOutput
 
 if TYPE_CHECKING:
@@ -199,28 +200,6 @@ class Receipt:
 
     def __repr__(self) -> str:
         return f"Receipt(id={self.id!r}, number={self.number}, taken_as={self.taken_as!r})"
-
-
-class SessionInfo:
-    """A session in a list: `state` is `idle`, `running`, `suspended`, …; times are seconds since 1970.
-
-    `title` is the first words of its first message, `name` what a person called it.
-    """
-
-    def __init__(self, row: Any) -> None:
-        self.id: str = row.session
-        self.name: str = row.name
-        self.title: str = row.title
-        self.folder: str = row.folder
-        self.agent: str = row.agent
-        self.state: str = row.state
-        self.created: float = row.created
-        self.updated: float = row.updated
-        self.waiting: int = row.waiting
-        self.workflow: str = row.workflow
-
-    def __repr__(self) -> str:
-        return f"SessionInfo(id={self.id!r}, state={self.state!r}, agent={self.agent!r})"
 
 
 # Sessions -----------------------------------------------------------------------------------------
@@ -816,7 +795,9 @@ class Home:
 
     def sessions(self) -> list[SessionInfo]:
         """List the home's sessions, the newest first, without those of subagents."""
-        return [SessionInfo(row) for row in self._host.store.sessions() if not row.parent]
+        host = self._host
+        found = listed(host.store, lambda session: host.open_conversation(session) is not None)
+        return [info for info in found if not info.parent]
 
     # Workflows ------------------------------------------------------------------------------------
 

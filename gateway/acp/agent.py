@@ -51,6 +51,7 @@ from ..conversation import Conversation
 from ..events.contract import Event, TurnUsage
 from ..home import refuse_run
 from ..host import Host
+from ..session_info import listed
 from .session import EditorSession
 from .update import Block, said_of
 
@@ -188,25 +189,25 @@ class AcpAgent:
     ) -> ListSessionsResponse:
         """List the sessions that can be loaded, newest activity first."""
         host = await self._host(_folder(cwd) if cwd else Path.cwd())
-        rows = await asyncio.to_thread(host.store.sessions)
-        rows = [
-            row
-            for row in rows
-            if not row.parent
-            and row.has_begun
-            and row.state != "finalized"
-            and cwd in (None, row.folder)
+        known = [
+            info
+            for info in await asyncio.to_thread(listed, host.store)
+            if info.has_begun
+            and not info.parent
+            and info.state != "finalized"
+            and cwd in (None, info.folder)
         ]
         start = int(cursor) if cursor and cursor.isdecimal() else 0
-        more = str(start + PAGE) if start + PAGE < len(rows) else None
+        more = str(start + PAGE) if start + PAGE < len(known) else None
         found = [
             SessionInfo(
-                session_id=row.session,
-                cwd=row.folder,
-                title=row.name or row.title or None,
-                updated_at=datetime.fromtimestamp(row.updated, UTC).isoformat(),
+                session_id=info.id,
+                cwd=info.folder,
+                title=info.name or info.title or None,
+                updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
+                field_meta={"steersman": {"state": info.activity or info.state}},
             )
-            for row in rows[start : start + PAGE]
+            for info in known[start : start + PAGE]
         ]
         return ListSessionsResponse(sessions=found, next_cursor=more)
 

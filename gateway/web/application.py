@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple, cast
 
 import pykka
+from msgspec import to_builtins
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, JSONServerSentEvent
 from starlette.applications import Starlette
@@ -24,6 +25,7 @@ from ..commands.registry import call
 from ..dumps.dump import Dump
 from ..dumps.story import StoryView
 from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
+from ..session_info import SessionInfo
 from . import requests as ask
 from .access import Access, Scope
 from .answers import (
@@ -34,7 +36,6 @@ from .answers import (
     SessionChoices,
     SessionPage,
     SessionQueue,
-    SessionView,
     StateView,
 )
 from .desk import Desk
@@ -141,8 +142,9 @@ class Api:
                 raise HTTPException(422, f"not a request: {error}") from None
             if isinstance(answer, Response):
                 return answer
-            status = TAKEN_IN if answer.get("type") == "accepted" else entry.status
-            return JSONResponse(answer, status)
+            data = to_builtins(answer)
+            status = TAKEN_IN if data.get("type") == "accepted" else entry.status
+            return JSONResponse(data, status)
 
         return guarded
 
@@ -159,7 +161,7 @@ class Api:
         """List the schedules: when each happens next, what came of it last, and what it said."""
         return ScheduleList(schedules=await self._desk.schedules())
 
-    async def open_session(self, request: Request) -> SessionView:
+    async def open_session(self, request: Request) -> SessionInfo:
         """Begin a session, or take one up, so that it runs here."""
         body: ask.NewSession = request.state.body
         if bool(body.folder) == bool(body.resume):
@@ -168,7 +170,7 @@ class Api:
             raise HTTPException(422, "a session keeps its agent; `/model` changes its model")
         return await self._desk.open(body.model_dump())
 
-    async def show_session(self, request: Request) -> SessionView:
+    async def show_session(self, request: Request) -> SessionInfo:
         """Describe a session."""
         return await self._desk.session(_session(request))
 
@@ -189,7 +191,7 @@ class Api:
     async def events(self, request: Request) -> EventPage | EventSourceResponse:
         """Stream the events after an entry, or return those of the journal as one page."""
         session, query = _session(request), cast("ask.JournalPart", request.state.query)
-        newest = (await self._desk.session(session))["seq"]
+        newest = (await self._desk.session(session)).seq
         last = request.headers.get("last-event-id") or query.after or "0"
         is_number = last.isascii() and last.isdecimal() and len(last) <= LONGEST_NUMBER
         after = min(int(last), newest) if is_number else 0

@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, closing
 from datetime import datetime
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
-
-from msgspec.structs import replace
 
 from ...journal.lock import Owner
 from ...journal.recovery import load_record
@@ -41,7 +38,8 @@ from ..one_shot_client import OneShotClient
 from ..redaction import Redactor
 from ..remote import Remote, is_near
 from ..schedule_view import ScheduleNow, views
-from .answers import SessionChoices, SessionPage, SessionQueue, SessionView
+from ..session_info import SessionInfo, info_of, listed
+from .answers import SessionChoices, SessionPage, SessionQueue
 from .edits import Edits, Holder
 from .requests import Sessions
 from .stream import Batch, Doorbell, SessionStream
@@ -78,23 +76,13 @@ class Desk:
         return await asyncio.to_thread(self._sessions, wanted)
 
     def _sessions(self, wanted: Sessions) -> SessionPage:
-        owners = self._hosts.owners()
-        rows = [
-            row
-            for row in self._hosts.rows()
-            if row.seq and (row.has_begun or row.session in owners)
-        ]
-        below = Counter[str]()
-        for row in rows:
-            if row.parent and row.session in owners:
-                below[row.root] += row.asking
-        fitting = sorted((row for row in rows if _fits(row, wanted)), key=_place, reverse=True)
+        known = (info for info in listed(self._hosts.store, self._is_here) if info.seq)
+        fitting = sorted((info for info in known if _fits(info, wanted)), key=_place, reverse=True)
         shown, more = fitting[: wanted.limit], fitting[wanted.limit :]
-        views = [
-            self._view(replace(row, asking=row.asking + below[row.session]), row.session in owners)
-            for row in shown
-        ]
-        return SessionPage(sessions=views, next=_cursor(shown[-1]) if more else None)
+        return SessionPage(sessions=shown, next=_cursor(shown[-1]) if more else None)
+
+    def _is_here(self, session: str) -> bool:
+        return self._hosts.host_of(session) is not None
 
     async def choices(self, folder: str) -> SessionChoices:
         """Return the agents and models that a new session in a folder can have. Raises `ConfigError`."""
@@ -124,36 +112,17 @@ class Desk:
 
         return await asyncio.to_thread(look)
 
-    async def session(self, name: str) -> SessionView:
+    async def session(self, name: str) -> SessionInfo:
         """Describe one session, which may be a subagent's."""
 
-        def find() -> SessionView:
+        def find() -> SessionInfo:
             row = self._row(name)
-            return self._view(row, self._hosts.store.is_owned(row.session))
+            is_owned = self._hosts.store.is_owned(row.session)
+            return info_of(row, is_owned=is_owned, is_here=self._is_here(row.session))
 
         return await asyncio.to_thread(find)
 
-    def _view(self, row: SessionRow, is_owned: bool) -> SessionView:
-        is_here = self._hosts.find(row.session) is not None
-        return SessionView(
-            id=row.session,
-            name=row.name,
-            title=row.title,
-            folder=row.folder,
-            agent=row.agent,
-            workflow=row.workflow,
-            parent=row.parent,
-            state=row.state,
-            open="here" if is_here else "elsewhere" if is_owned else "no",
-            waiting=row.waiting,
-            asking=row.asking if is_here or is_owned else 0,
-            interrupted=row.count_interrupted(is_owned=is_here or is_owned),
-            seq=row.seq,
-            created=row.created,
-            updated=row.updated,
-        )
-
-    async def open(self, params: dict[str, Any]) -> SessionView:
+    async def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""
         opened = await asyncio.to_thread(self._hosts.open_for, params)
         return await self.session(opened["session"])
@@ -304,24 +273,24 @@ class Desk:
                 yield batch
 
 
-def _fits(row: SessionRow, wanted: Sessions) -> bool:
+def _fits(info: SessionInfo, wanted: Sessions) -> bool:
     """Whether a session is listed, on this page or a later one."""
-    words = (row.name, row.title, row.folder, row.session, row.agent, row.workflow)
+    words = (info.name, info.title, info.folder, info.id, info.agent, info.workflow)
     return (
-        not row.parent
+        not info.parent
         and wanted.find.casefold() in " ".join(words).casefold()
-        and wanted.folder in ("", row.folder)
-        and wanted.state in ("", row.state)
-        and (not wanted.after or _place(row) < _after(wanted.after))
+        and wanted.folder in ("", info.folder)
+        and wanted.state in ("", info.state, info.activity)
+        and (not wanted.after or _place(info) < _after(wanted.after))
     )
 
 
-def _place(row: SessionRow) -> tuple[float, str]:
-    return row.updated, row.session
+def _place(info: SessionInfo) -> tuple[float, str]:
+    return info.updated, info.id
 
 
-def _cursor(row: SessionRow) -> str:
-    return f"{row.updated!r}_{row.session}"
+def _cursor(info: SessionInfo) -> str:
+    return f"{info.updated!r}_{info.id}"
 
 
 def _after(cursor: str) -> tuple[float, str]:
