@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..gateway.attached import AttachedRun, AttachedSession, Recall, nothing_said
 from ..gateway.events.contract import Event, Stamp
 from ..gateway.formats import iso
-from ..gateway.home import find_session
+from ..gateway.home import find_session, open_store
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.mailbox_link import link_to
+from ..gateway.reach import Reach, is_near
 from ..gateway.recall import said_in
 from ..gateway.redaction import redactor_of
-from ..gateway.remote import SessionLink, is_near
 from ..gateway.router import EventBus
 from ..gateway.saved_queues import told_saved
 from ..gateway.serving import open_there
@@ -80,8 +79,10 @@ class AttachedHost:
         user: str,
         on_end: Callable[[], None],
     ) -> Attached:
+        self._store = open_store(self.paths, read_only=True)
         attached = kind(
-            connect=self._way_to(owner),
+            reach=Reach(self.paths, os.environ, self._store),
+            owner=owner,
             session=session,
             words=self.config.auto_queue.keywords,
             event_bus=self.event_bus,
@@ -93,14 +94,11 @@ class AttachedHost:
         attached.start()
         return attached
 
-    def _way_to(self, owner: Owner) -> Callable[[str], SessionLink]:
-        """Return what connects to a session of a program: its socket, or the mailbox from afar."""
-        return lambda session: link_to(self.paths, os.environ, session, owner)
-
     def close(self) -> None:
         """Close the connection. Idempotent."""
         if self.attached is not None:
             self.attached.leave()
+            self._store.close()
 
     def _ended(self) -> None:
         """Leave as on Ctrl-C: the session's owner is gone."""

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..actors.environment import Observer
-from ..journal.lock import Owner
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
@@ -231,15 +230,14 @@ class Hosts:
         return self._hosts[0].store
 
     @property
+    def nodes(self) -> set[str]:
+        """The nodes that this program is in its home: one a host."""
+        return {host.runtime.node for host in tuple(self._hosts)}
+
+    @property
     def is_kept(self) -> bool:
         """Whether other processes can see the home's sessions."""
         return self._hosts[0].is_kept
-
-    def owner(self, session: str) -> Owner | None:
-        """Return the other process that has a session open; none if it is open here, or nowhere."""
-        owner = self.store.owner(session)
-        nodes = {host.runtime.node for host in tuple(self._hosts)}
-        return owner if owner is not None and owner.node not in nodes else None
 
     def owners(self) -> set[str]:
         """Name the sessions that any process has open."""

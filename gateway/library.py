@@ -14,7 +14,7 @@ import shlex
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, aclosing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -43,16 +43,17 @@ from ..workflows.tools import REMOTE, TOOLS
 from .acknowledgement import REJECTIONS
 from .commands.command import Reply
 from .commands.registry import call
-from .event_feed import Event, Pages, SessionFeed
+from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
+from .follow import Follower
 from .home import find_session, refuse_run, store_at
 from .host import Host
 from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .profile_factory import OwnAgent
-from .router import EventBus
+from .reach import Reach
 from .running import RunPlan, start_run
 from .session_info import SessionInfo, listed
 from .typed_output import AGAIN, TypedOutput
@@ -212,11 +213,10 @@ class Link:
     its journal cannot be read here any more, either. `on_end` are called when it takes no more.
     """
 
-    def __init__(self, session: str, outcomes: Outcomes, store: Store, bus: EventBus) -> None:
+    def __init__(self, session: str, outcomes: Outcomes, reach: Reach) -> None:
         self.session = session
         self.outcomes = outcomes
-        self.store = store
-        self.bus = bus
+        self.reach = reach
         self.over = ""
         self.is_home_closed = False
         self.on_event: Callable[[EventFields | None], None] = lambda _: None
@@ -267,7 +267,7 @@ class Link:
         """Raise `UsageError` in a tool for whose end the session waits, itself or in a subagent."""
         session = "" if self.over else running_session()  # what was left waits for nothing
         while session and session != self.session:
-            session = await asyncio.to_thread(_parent_of, self.store, session)
+            session = await asyncio.to_thread(_parent_of, self.reach.store, session)
         if session:
             raise UsageError(
                 "a tool cannot wait for its own session, whose turn waits for the tool",
@@ -487,33 +487,27 @@ class SessionHandle:
         only live, and so do the questions of subagents, with `parent`; what was streamed of an answer
         before is one `text` with `so_far`. What happens after the first event was yielded is live.
         """
-        if self._link.is_home_closed:
+        link = self._link
+        if link.is_home_closed:
             raise UsageError(
                 f"session `{self.id}` was left, and its journal is closed", _NEXT[_LEFT]
             )
-        link, feed = self._link, SessionFeed(self.id)
-        leave = link.bus.follow(self.id, feed.hear, feed.begin)
-        try:
-            while True:
-                was_over = bool(link.over)
-                until = None if was_over else feed.known
-                pages = Pages(self._client.store, self.id, after, until)
-                while page := await asyncio.to_thread(pages.next):
-                    for event in page:
-                        yield event
-                after = pages.after
-                is_over = bool(link.over)
-                async for event in feed.live(after, is_over=is_over):
-                    yield event
-                    after = max(after, event.seq or 0)
-                    if event.type in _ENDS:
+        follower = Follower(
+            link.reach,
+            self.id,
+            after,
+            below="questions",
+            is_over=lambda: bool(link.over),
+            look=None,
+        )
+        async with aclosing(follower.batches()) as batches:
+            is_live = False
+            async for _, events, is_joined in batches:
+                is_live = is_live or is_joined
+                for event in events:
+                    yield Event(event)
+                    if is_live and event["type"] in _ENDS and event["session"] == self.id:
                         return
-                if is_over and not feed.is_behind:
-                    return
-                leave()
-                leave = link.bus.follow(self.id, feed.hear, feed.begin)
-        finally:
-            leave()
 
     def queue(self) -> dict[str, Any]:
         """Return the queue: `state`, and `items` in their order, each a dictionary."""
@@ -872,9 +866,9 @@ class Home:
 
     def _link(self, conversation: Conversation, host: Host) -> Link:
         session = conversation.session
-        link = self._links[session] = Link(
-            session, self._outcomes.pop(session), host.store, host.event_bus
-        )
+        paths, environ = self._places
+        reach = Reach(paths, environ, host.store, lambda _: host)
+        link = self._links[session] = Link(session, self._outcomes.pop(session), reach)
         return link
 
 

@@ -52,7 +52,7 @@ from ..events.contract import Event, TurnUsage
 from ..home import refuse_run
 from ..host import Host
 from ..session_info import listed
-from .session import EditorSession
+from .session import CANCELLED, EditorSession
 from .update import Block, said_of
 
 T = TypeVar("T")
@@ -219,8 +219,11 @@ class AcpAgent:
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Send a message; the answer comes when the message is done."""
-        outcome = await self._known(session_id).prompt(said_of(prompt))
-        return PromptResponse(stop_reason=outcome.stop_reason, usage=_usage(outcome.usage))
+        end = await self._known(session_id).prompt(said_of(prompt))
+        return PromptResponse(
+            stop_reason="cancelled" if end.status in CANCELLED else "end_turn",
+            usage=_usage(end.usage),
+        )
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Interrupt the running turn."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from http import HTTPStatus
+from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 import pykka
@@ -25,6 +26,7 @@ from ..commands.registry import call
 from ..dumps.dump import Dump
 from ..dumps.story import StoryView
 from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
+from ..follow import Batch
 from ..session_info import SessionInfo
 from . import requests as ask
 from .access import Access, Scope
@@ -40,7 +42,6 @@ from .answers import (
 )
 from .desk import Desk
 from .openapi import TAKEN_IN, openapi
-from .stream import frames
 
 BEAT = 15
 """Seconds after which an idle stream sends a sign of life."""
@@ -303,6 +304,17 @@ class Api:
         if receipt["type"] == "result" and not receipt["ok"]:
             raise RequestRefused(receipt["text"] or "refused", receipt=receipt)
         return receipt
+
+
+def frames(batch: Batch) -> list[dict[str, Any]]:
+    """Return the events as server-sent events; the last one of an entry bears the entry's number."""
+    found: list[dict[str, Any]] = []
+    for seq, group in groupby(batch.events, key=lambda event: event["seq"]):
+        told: list[dict[str, Any]] = [{"data": event} for event in group]
+        if seq is not None and seq <= batch.confirmed:
+            told[-1]["id"] = str(seq)
+        found += told
+    return found
 
 
 def _session(request: Request) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from datetime import datetime
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
@@ -31,22 +31,22 @@ from ..dumps.moment import seq_of
 from ..dumps.sequence import last_turn
 from ..dumps.story import StoryView, story_of
 from ..event_feed import Pages
-from ..events.contract import Event
+from ..events.contract import Event, Stamp
 from ..events.translation import queue_view
+from ..follow import Batch, Follower
+from ..formats import iso
 from ..hosts import Hosts
-from ..one_shot_client import OneShotClient
+from ..reach import ANSWER_TIMEOUT, Doorbell, Reach, SessionLink
 from ..redaction import Redactor
-from ..remote import Remote, is_near
+from ..saved_queues import told_saved
 from ..schedule_view import ScheduleNow, views
 from ..session_info import SessionInfo, info_of, listed
+from ..trash import Trash
 from .answers import SessionChoices, SessionPage, SessionQueue
-from .edits import Edits, Holder
+from .edits import Edits
 from .requests import Sessions
-from .stream import Batch, Doorbell, SessionStream
 
 T = TypeVar("T")
-OWNER_TIMEOUT = 15.0
-"""Seconds that another process may take to answer."""
 AT_A_TIME = 4
 """Requests to one other process at a time."""
 
@@ -56,9 +56,16 @@ class Desk:
 
     def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
-        self._doorbell = doorbell
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
-        self._edits = Edits(self._holder)
+        self._edits = Edits(self._client)
+        self._reach = Reach(
+            hosts.paths,
+            os.environ,
+            hosts.store,
+            hosts.with_live,
+            lambda: hosts.nodes,
+            doorbell,
+        )
 
     async def aclose(self) -> None:
         """Let go of the messages that are edited."""
@@ -130,70 +137,33 @@ class Desk:
     async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
         """Carry out a method of the control socket for a session, which is taken up if need be."""
         row = await asyncio.to_thread(self._row, session)
-        wanted = {"session": row.session, **params}
         for _ in range(2):
-            host = self._hosts.host_of(row.session)
-            if host is not None:
-                with closing(Requests(host)) as requests:
-                    return await requests.call(method, wanted)
-            owner = await asyncio.to_thread(self._hosts.owner, row.session)
-            try:
-                if owner is not None:
-                    return await self._ask_there(owner, method, wanted)
+            with suppress(UnknownSession):  # its owner has just left
+                if (client := await self._client(row.session)) is not None:
+                    with closing(client):
+                        return await client.call(method, {"session": row.session, **params})
                 await asyncio.to_thread(self._hosts.resume, row.session)
-            except UnknownSession:  # its owner has just left
-                continue
         raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
 
-    async def _ask_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
-        """Ask another process; one that does not answer takes few of the threads."""
+    async def _client(self, session: str) -> Requests | RequestsThere | None:
+        """Return what carries out requests for a session; none where no program has it open."""
+        if (host := self._hosts.host_of(session)) is not None:
+            return Requests(host)
+        owner = await asyncio.to_thread(self._reach.owner, session)
+        if owner is None:
+            return None
         turn = self._turns.setdefault(owner.node, asyncio.Semaphore(AT_A_TIME))
-        try:
-            await asyncio.wait_for(turn.acquire(), OWNER_TIMEOUT)
-        except TimeoutError:
-            raise StoreBusy(
-                f"{owner.process} does not answer", "wait a moment and try again, or end it"
-            ) from None
-        try:
-            return await asyncio.to_thread(self._call_there, owner, method, params)
-        finally:
-            turn.release()
-
-    def _call_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
-        state, session = self._hosts.paths.state, params["session"]
-        rest = {key: params[key] for key in params if key != "session"}
-        if not is_near(state, owner):
-            user, key = str(rest.pop("user", "")), str(rest.pop("client_id", ""))
-            store = self._hosts.store
-            client = OneShotClient(self._hosts.paths, os.environ, store, session, user, key)
-            return client.request(method, **rest)
-        with closing(Remote.connect(state, session, owner, OWNER_TIMEOUT)) as remote:
-            return remote.call(method, **rest)
+        return RequestsThere(self._reach, session, owner, turn)
 
     async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
         """Keep a waiting message from starting for some seconds; see `Edits.begin`."""
         row = await asyncio.to_thread(self._row, session)
-        try:
-            return await self._edits.begin(row.session, number, editor)
-        except UnknownSession:  # no program has it open, so nothing in it starts
-            return {"ok": True}
+        return await self._edits.begin(row.session, number, editor)
 
     async def end_edit(self, session: str, editor: str) -> None:
         """End the edit of a message in a session. Idempotent."""
         row = await asyncio.to_thread(self._row, session)
         await self._edits.end(row.session, editor)
-
-    async def _holder(self, session: str) -> Holder:
-        host = self._hosts.host_of(session)
-        if host is not None:
-            return HolderHere(Requests(host), session)
-        owner = await asyncio.to_thread(self._hosts.owner, session)
-        if owner is None:
-            raise UnknownSession(f"no program has session `{session}` open", "say something to it")
-        state = self._hosts.paths.state
-        return HolderThere(
-            await asyncio.to_thread(Remote.connect, state, session, owner, OWNER_TIMEOUT)
-        )
 
     async def queue(self, session: str) -> SessionQueue:
         """Return the queue as `{session, state, items}`."""
@@ -208,15 +178,12 @@ class Desk:
 
     async def _look(self, session: str, method: str, stored: Callable[[SessionRow], T]) -> T:
         row = await asyncio.to_thread(self._row, session)
-        host = self._hosts.host_of(row.session)
-        if host is not None:
-            found: T = await Requests(host).call(method, {"session": row.session})
+        client = await self._client(row.session)
+        if client is None:
+            return await asyncio.to_thread(stored, row)
+        with closing(client):
+            found: T = await client.call(method, {"session": row.session})
             return found
-        owner = await asyncio.to_thread(self._hosts.owner, row.session)
-        if owner is not None:
-            found = await self._ask_there(owner, method, {"session": row.session})
-            return found
-        return await asyncio.to_thread(stored, row)
 
     def _stored_queue(self, row: SessionRow) -> SessionQueue:
         record = load_record(self._hosts.store, row.session)
@@ -264,13 +231,27 @@ class Desk:
         return await asyncio.to_thread(read)
 
     async def batches(self, session: str, after: int) -> AsyncGenerator[Batch]:
-        """Yield the events of a session after an entry, without end; see `SessionStream`."""
+        """Yield the events of a session after an entry, without end.
+
+        A client of a session in which nothing was said is told of others' queues.
+        """
         row = await asyncio.to_thread(self._row, session)
-        async with aclosing(
-            SessionStream(self._hosts, self._doorbell, row.session, after).batches()
-        ) as batches:
+        follower = Follower(self._reach, row.session, after, is_whole=True)
+        is_new = not after
+        async with aclosing(follower.batches()) as batches:
             async for batch in batches:
                 yield batch
+                if is_new and batch.is_joined:
+                    is_new = False
+                    yield Batch(batch.confirmed, await asyncio.to_thread(self._saved, row.session))
+
+    def _saved(self, session: str) -> list[Event]:
+        row = self._hosts.row(session)
+        if row.has_begun:
+            return []
+        at = Stamp(seq=None, time=iso(time.time()), session=row.session)
+        trash = Trash(self._hosts.paths.state)
+        return list(told_saved(self._hosts.store, trash, row.folder, at))
 
 
 def _fits(info: SessionInfo, wanted: Sessions) -> bool:
@@ -299,35 +280,36 @@ def _after(cursor: str) -> tuple[float, str]:
     return float(updated), session
 
 
-class HolderHere:
-    """Holds a message of a session that is open here."""
+class RequestsThere:
+    """Stands where `Requests` stands, for a session of another process; used by one task at a time.
 
-    def __init__(self, requests: Requests, session: str) -> None:
-        self._requests = requests
-        self._session = session
+    A process that does not answer takes few of the threads: `turn` bounds the requests to it.
+    """
 
-    async def hold(self, number: int) -> dict[str, Any]:
-        """Hold a waiting message."""
-        params = {"session": self._session, "number": number}
-        answer: dict[str, Any] = await self._requests.call("edit", params)
-        return answer
+    def __init__(self, reach: Reach, session: str, owner: Owner, turn: asyncio.Semaphore) -> None:
+        self._reach, self._session, self._owner, self._turn = reach, session, owner, turn
+        self._link: SessionLink | None = None
+
+    async def call(self, method: str, params: dict[str, Any]) -> Any:
+        """Carry a method out. Raises `SteersmanError`."""
+        try:
+            await asyncio.wait_for(self._turn.acquire(), ANSWER_TIMEOUT)
+        except TimeoutError:
+            raise StoreBusy(
+                f"{self._owner.process} does not answer", "wait a moment and try again, or end it"
+            ) from None
+        try:
+            return await asyncio.to_thread(self._call, method, params)
+        finally:
+            self._turn.release()
+
+    def _call(self, method: str, params: dict[str, Any]) -> Any:
+        if self._link is None:
+            self._link = self._reach.link(self._session, self._owner)
+        rest = {key: params[key] for key in params if key != "session"}
+        return self._link.call(method, **rest)
 
     def close(self) -> None:
-        """Let the message go."""
-        self._requests.close()
-
-
-class HolderThere:
-    """Holds a message of another process's session, by a connection to that."""
-
-    def __init__(self, remote: Remote) -> None:
-        self._remote = remote
-
-    async def hold(self, number: int) -> dict[str, Any]:
-        """Hold a waiting message."""
-        answer: dict[str, Any] = await asyncio.to_thread(self._remote.call, "edit", number=number)
-        return answer
-
-    def close(self) -> None:
-        """Let the message go."""
-        self._remote.close()
+        """Close the connection."""
+        if self._link is not None:
+            self._link.close()

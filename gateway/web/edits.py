@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -23,10 +24,10 @@ Key = tuple[str, str]
 
 
 class Holder(Protocol):
-    """Holds a message of one session for one editor, until it is closed."""
+    """Carries out requests for one session; what one edits by it is held until it is closed."""
 
-    async def hold(self, number: int) -> dict[str, Any]:
-        """Hold a waiting message, in place of the one before; return `{ok, reason}`."""
+    async def call(self, method: str, params: dict[str, Any]) -> Any:
+        """Carry a method of the control socket out."""
         ...
 
     def close(self) -> None:
@@ -37,10 +38,10 @@ class Holder(Protocol):
 class Edits:
     """The messages that are held; on the loop of the server.
 
-    `reach` returns what holds messages of a session, wherever that is open.
+    `reach` returns what carries out requests for a session, wherever that is open; none: nowhere.
     """
 
-    def __init__(self, reach: Callable[[str], Awaitable[Holder]]) -> None:
+    def __init__(self, reach: Callable[[str], Awaitable[Holder | None]]) -> None:
         self._reach = reach
         self._held: dict[Key, tuple[Holder, asyncio.TimerHandle]] = {}
         self._order = WeakValueDictionary[Key, asyncio.Lock]()
@@ -54,13 +55,16 @@ class Edits:
             answer: dict[str, Any] = {"ok": False}
             try:
                 if holder is not None:
-                    answer = await self._held_on(holder, number)
+                    with suppress(SteersmanError):  # its session is open elsewhere now, or nowhere
+                        answer = await self._hold(holder, session, number)
                 if holder is None or not answer["ok"]:
                     await self._close(holder)
                     if len(self._held) >= MOST:
                         raise UsageError("too many messages are being edited", "finish some")
                     holder = await self._reach(session)
-                    answer = await holder.hold(number)
+                    if holder is None:  # nothing in it starts
+                        return {"ok": True}
+                    answer = await self._hold(holder, session, number)
             finally:
                 if not answer["ok"]:
                     await self._close(holder)
@@ -80,11 +84,9 @@ class Edits:
         for session, editor in tuple(self._held):
             await self.end(session, editor)
 
-    async def _held_on(self, holder: Holder, number: int) -> dict[str, Any]:
-        try:
-            return await holder.hold(number)
-        except SteersmanError:
-            return {"ok": False}  # its session is open elsewhere now, or nowhere
+    async def _hold(self, holder: Holder, session: str, number: int) -> dict[str, Any]:
+        answer: dict[str, Any] = await holder.call("edit", {"session": session, "number": number})
+        return answer
 
     def _taken(self, key: Key) -> Holder | None:
         holder, timer = self._held.pop(key, (None, None))

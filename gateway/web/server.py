@@ -33,6 +33,7 @@ from ..hosts import Hosts
 from ..launch_options import LaunchOptions
 from ..metrics import Metrics
 from ..node import Node, node_of
+from ..reach import Doorbell
 from ..scheduling import Scheduler
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
@@ -41,7 +42,6 @@ from .desk import Desk
 from .log_lines import log_event
 from .page import page_routes
 from .probes import Probes
-from .stream import Doorbell
 
 LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
