@@ -199,13 +199,13 @@ def _new_key() -> str:
 
 def _lane(method: str, params: Mapping[str, Any]) -> m.Lane:
     """Return the lane of a request: talk, and what keeps the order of talk, waits its turn."""
-    from .commands.registry import NAMES
-
     is_urgent = True
     if method == "say":
         is_urgent = params.get("as") == "interrupt"
     elif method == "command":
-        is_urgent = NAMES[str(params["name"])].is_urgent
+        from .commands.registry import call
+
+        is_urgent = call(str(params["name"]), params["arguments"]).command.is_urgent
     return m.Lane.CONTROL if is_urgent else m.Lane.DATA
 
 
