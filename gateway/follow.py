@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..journal.lock import Owner
+from ..machines.errors import UnknownSession
 from .event_feed import Below, Feed, Pages
 from .event_feed import Event as FeedEvent
 from .events.contract import Event
+from .outcome import LEFT_BEFORE, Outcome, past_outcome
 from .reach import Reach
 
 if TYPE_CHECKING:
@@ -74,9 +77,7 @@ class Follower:
         while True:
             host, owner = await asyncio.to_thread(self._place)
             feed = Feed(self._session, self._below)
-            leave = await asyncio.to_thread(
-                self._reach.follow, self._session, owner, feed, is_whole=self._is_whole
-            )
+            leave = await self._join(owner, feed)
             try:
                 was_over = self._is_over()
                 async with aclosing(self._written(None if was_over else feed.known)) as written:
@@ -101,6 +102,16 @@ class Follower:
             if self._is_tied and owner is not None and self._reach.is_near(owner):
                 return
             await asyncio.sleep(PAUSE)
+
+    async def _join(self, owner: Owner | None, feed: Feed) -> Callable[[], None]:
+        """Let the feed have the live events; a reader that ends meanwhile leaves at once."""
+        follow = partial(self._reach.follow, self._session, owner, feed, is_whole=self._is_whole)
+        joining = asyncio.ensure_future(asyncio.to_thread(follow))
+        try:
+            return await asyncio.shield(joining)
+        except asyncio.CancelledError:
+            joining.add_done_callback(lambda joined: joined.result()())
+            raise
 
     async def _written(self, until: int | None) -> AsyncGenerator[Batch]:
         """Yield what is in the journal, up to an entry."""
@@ -150,3 +161,29 @@ class Follower:
             return True
         is_silent = host is None and (owner is None or not self._reach.is_near(owner))
         return is_silent and self._reach.store.row(self._session).seq > self._after
+
+
+class OutcomesElsewhere:
+    """What becomes of the messages of a session that another program has open, by its journal."""
+
+    def __init__(self, reach: Reach, session: str) -> None:
+        self._reach, self._session = reach, session
+
+    async def of(self, item: str) -> Outcome:
+        """Wait for the outcome of a message. Raises `UnknownSession` if the session is left before."""
+        follower = Follower(self._reach, self._session, None)
+        async with aclosing(follower.batches()) as batches:
+            async for batch in batches:
+                is_news = batch.is_joined or any(event["seq"] for event in batch.events)
+                if is_news and (found := await asyncio.to_thread(self._look, item)) is not None:
+                    return found
+                if self._is_left(batch):
+                    raise UnknownSession(*LEFT_BEFORE)
+        raise AssertionError("a follower goes on")
+
+    def _look(self, item: str) -> Outcome | None:
+        return past_outcome(self._reach.store, self._session, item)
+
+    def _is_left(self, batch: Batch) -> bool:
+        """Whether nobody has the session: the one who had it may just have died."""
+        return batch.is_joined and self._reach.owner(self._session) is None

@@ -14,7 +14,7 @@ import shlex
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, aclosing
+from contextlib import AbstractContextManager, ExitStack, aclosing, closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -46,10 +46,11 @@ from .commands.registry import call
 from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
-from .follow import Follower
+from .follow import LOOK, Follower, OutcomesElsewhere
 from .home import find_session, refuse_run, store_at
 from .host import Host
 from .launch_options import LaunchOptions
+from .one_shot_client import OneShotClient
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .profile_factory import OwnAgent
@@ -213,7 +214,7 @@ class Link:
     its journal cannot be read here any more, either. `on_end` are called when it takes no more.
     """
 
-    def __init__(self, session: str, outcomes: Outcomes, reach: Reach) -> None:
+    def __init__(self, session: str, outcomes: Outcomes | OutcomesElsewhere, reach: Reach) -> None:
         self.session = session
         self.outcomes = outcomes
         self.reach = reach
@@ -235,7 +236,8 @@ class Link:
         """Tell everybody who still waits that the home is closed."""
         self.over = self.over or _LEFT
         self.is_home_closed = True
-        self.outcomes.close()
+        if isinstance(self.outcomes, Outcomes):
+            self.outcomes.close()
         self.on_event(None)
         for key in tuple(self._receipts):
             self._answer(key, {"type": "rejected", "reason": _LEFT})
@@ -285,6 +287,7 @@ class SessionHandle:
         self._output = output
         self._client = conversation
         self._link = link
+        self._look: float | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(id={self.id!r})"
@@ -355,10 +358,7 @@ class SessionHandle:
         send: Callable[[str], Reply | None],
     ) -> Receipt | Reply:
         """Send a text with a key, and wait for what becomes of it. Raises `Rejected`."""
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a message is a text, not {text!r}")
-        if not text.strip():
-            raise Rejected("empty", "there is nothing in the message")
+        _check_text(text)
         if self._link.over:
             raise Rejected(self._link.over, _NEXT[self._link.over])
         key = key or f"k-{uuid4().hex}"
@@ -498,7 +498,7 @@ class SessionHandle:
             after,
             below="questions",
             is_over=lambda: bool(link.over),
-            look=None,
+            look=self._look,
         )
         async with aclosing(follower.batches()) as batches:
             is_live = False
@@ -543,6 +543,121 @@ class SessionHandle:
 def _parent_of(store: Store, session: str) -> str:
     """Return the session whose subagent a session is; empty if it is none."""
     return next((row.parent for row in store.sessions() if row.session == session), "")
+
+
+class SessionElsewhere(SessionHandle):
+    """A session that another program has open, with the methods of one that this program runs.
+
+    What is said is durable in its mailbox before that program answers, so that it is not lost with it.
+    """
+
+    def __init__(self, reach: Reach, session: str) -> None:
+        self.id = session
+        self._output = None
+        self._link = Link(session, OutcomesElsewhere(reach, session), reach)
+        self._look = LOOK
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a program has the session open."""
+        return self._link.reach.owner(self.id) is not None
+
+    def _call(self, method: str, user: str | Person | None = None, **params: Any) -> Any:
+        """Have the session's program carry a method of the control socket out; blocks."""
+        if isinstance(user, Person):
+            raise UsageError(
+                f"session `{self.id}` is open in another program, which knows no rights of `{user.name}`",
+                "give the name alone, or `resume` the session here when that program has left it",
+            )
+        reach = self._link.reach
+        client = OneShotClient(reach.paths, reach.environ, reach.store, self.id, user or "")
+        return client.call(method, **params)
+
+    async def _said(
+        self, method: str, user: str | Person | None, key: str, **params: Any
+    ) -> Receipt | Reply:
+        """Send something with a key, and take its receipt. Raises `Rejected`."""
+        event = await asyncio.to_thread(self._call, method, user, client_id=key, **params)
+        if event["type"] == "rejected":
+            raise Rejected(str(event["reason"]), str(event.get("hint", "")))
+        if event["type"] == "result":
+            return Reply(ok=event["ok"], data=event["data"], text=event["text"])
+        return Receipt(self._link, event)
+
+    async def _send(
+        self,
+        text: str,
+        how: str,
+        user: str | Person | None,
+        key: str = "",
+        shown: Sequence[Picture] = (),
+    ) -> Receipt:
+        if shown:
+            raise UsageError("pictures can be shown only to a session that is open here")
+        _check_text(text)
+        said = {"text": text, "as": how, "plain": True}
+        return cast("Receipt", await self._said("say", user, key, **said))
+
+    async def enter(
+        self, text: str, user: str | Person | None = None, *, key: str = ""
+    ) -> Receipt | Reply:
+        """Send what a person typed; see `SessionHandle.enter`."""
+        _check_text(text)
+        return await self._said("say", user, key, text=text)
+
+    async def side_talk(
+        self, text: str, user: str | Person | None = None, *, key: str = ""
+    ) -> Receipt:
+        """Ask something beside the work; see `SessionHandle.side_talk`."""
+        _check_text(text)
+        asked = {"name": "smalltalk", "arguments": {"text": text}}
+        return cast("Receipt", await self._said("command", user, key, **asked))
+
+    async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        reply = await self._said("command", None, "", name=name, arguments=arguments)
+        if not isinstance(reply, Reply) or not reply.ok:
+            raise UsageError(reply.text if isinstance(reply, Reply) else f"{name} was refused")
+        return dict(reply.data)
+
+    async def answer(
+        self, question: str, choice: Choice, reason: str = "", user: str | Person | None = None
+    ) -> None:
+        """Answer a question; see `SessionHandle.answer`."""
+        _one_of(choice, Choice, "choice")
+        given = {"id": question, "choice": choice, "reason": reason}
+        reply = await self._said("answer", user, "", **given)
+        if not isinstance(reply, Reply) or not reply.ok:
+            raise UsageError(reply.text if isinstance(reply, Reply) else "it was refused")
+
+    def queue(self) -> dict[str, Any]:
+        """Return the queue; see `SessionHandle.queue`."""
+        queue: dict[str, Any] = self._call("queue")
+        return queue
+
+    def inspect(self) -> dict[str, Any]:
+        """Return the whole state of the session as that program has it, without secrets."""
+        reach = self._link.reach
+        owner = reach.owner(self.id)
+        if owner is None:
+            raise UsageError(f"no program has session `{self.id}` open", _NEXT[_LEFT])
+        with closing(reach.link(self.id, owner)) as link:
+            state: dict[str, Any] = link.call("inspect")
+            return state
+
+    async def close(self) -> None:
+        """Do nothing: the session goes on in its program."""
+
+    async def finalize(self) -> None:
+        """Finalize the session."""
+        await self._command("finalize")
+
+
+def _check_text(text: str) -> None:
+    """Raise for what is no message."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a message is a text, not {text!r}")
+    if not text.strip():
+        raise Rejected("empty", "there is nothing in the message")
 
 
 class RunHandle(SessionHandle):
@@ -773,6 +888,23 @@ class Home:
             resume = partial(self._introduced, record.agent, self._own(agent), resume)
         return self._handle(await asyncio.to_thread(resume), agent)
 
+    async def session(self, session: str) -> SessionHandle:
+        """Return a session that is open, by its id or the beginning of it: here, or in another program.
+
+        Raises `UsageError` for one that no program has open, which `resume` takes up.
+        """
+        host = self._host
+        row = find_session(await asyncio.to_thread(host.store.sessions), session)
+        known = self._handles.get(row.session)
+        if known is not None and known.is_open:
+            return known
+        if (here := host.open_conversation(row.session)) is not None:
+            return self._handle(here)
+        elsewhere = SessionElsewhere(Reach(*self._places, host.store), row.session)
+        if not await asyncio.to_thread(lambda: elsewhere.is_open):
+            raise UsageError(f"no program has session `{row.session}` open", _NEXT[_LEFT])
+        return elsewhere
+
     @property
     def state(self) -> Path:
         """The folder with what this home keeps, beside its journal."""
@@ -866,8 +998,7 @@ class Home:
 
     def _link(self, conversation: Conversation, host: Host) -> Link:
         session = conversation.session
-        paths, environ = self._places
-        reach = Reach(paths, environ, host.store, lambda _: host)
+        reach = Reach(*self._places, host.store, lambda _: host)
         link = self._links[session] = Link(session, self._outcomes.pop(session), reach)
         return link
 

@@ -35,6 +35,11 @@ Status = Literal["done", "steered", "withdrawn", "interrupted", "failed"]
 REMEMBERED = 100
 """Turns whose answers are at hand; those of older ones are read from the journal."""
 
+LEFT_BEFORE = (
+    "the session was left before the message had its turn",
+    "it waits in the queue: resume the session, then resume_queue()",
+)
+"""Why the outcome of a message is not known."""
 _BECAME: dict[str, Status] = {
     "done": "done",
     "failed": "failed",
@@ -115,10 +120,7 @@ class Outcomes:
 
     def close(self) -> None:
         """Tell everybody that the session was left."""
-        self._fault = UnknownSession(
-            "the session was left before the message had its turn",
-            "it waits in the queue: resume the session, then resume_queue()",
-        )
+        self._fault = UnknownSession(*LEFT_BEFORE)
         self._wake(tuple(self._waiting))
 
     def _wake(self, items: tuple[str, ...]) -> None:

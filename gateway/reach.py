@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -143,12 +143,15 @@ class Reach:
         return self._follow_there(session, owner, feed) if self.is_near(owner) else _nothing
 
     def _follow_there(self, session: str, owner: Owner, feed: Feed) -> Callable[[], None]:
-        try:
-            remote = Remote.connect(self.paths.state, session, owner)
-            feed.known, events = remote.events()
-        except SteersmanError:
-            feed.end()
-            return _nothing
+        with ExitStack() as undoing:
+            try:
+                remote = Remote.connect(self.paths.state, session, owner)
+                undoing.callback(remote.close)
+                feed.known, events = remote.events()
+            except SteersmanError:
+                feed.end()
+                return _nothing
+            undoing.pop_all()
 
         def listen() -> None:
             with suppress(SteersmanError, OSError, ValueError):  # it went, or we did
