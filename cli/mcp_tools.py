@@ -36,7 +36,7 @@ from ..gateway.one_shot_client import OneShotClient
 from ..gateway.outcome import Ending, Endings, later
 from ..gateway.reach import Reach
 from ..gateway.redaction import Redactor
-from ..gateway.running import RunPlan, start_run
+from ..gateway.running import read_run, start_run
 from ..gateway.session_info import listed
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
@@ -365,24 +365,20 @@ class _Run:
         workflow: str,
         variables: Mapping[str, str],
     ) -> None:
-        from ..workflows.flow.check import Surroundings, checked_workflow
-        from ..workflows.flow.variables import bind_texts
         from ..workflows.flow.workflow_file import SHIPPED_WORKFLOWS, find_workflow
 
         path = find_workflow(workflow, paths, folder).resolve()
         places = (folder, paths.config / "workflows", SHIPPED_WORKFLOWS)
         if not any(path.is_relative_to(place.resolve()) for place in places):
             raise UsageError(f"`{path}` is outside of the folder `{folder}`")
-        where = Surroundings(paths=paths, folder=folder, environ=environ)
-        spec, config = checked_workflow(path, where)
         texts = tuple(f"{name}={value}" for name, value in variables.items())
-        plan = RunPlan(spec=spec, variables=bind_texts(spec, texts))
+        plan, config = read_run(str(path), texts, folder, paths, environ)
         self.report: Callable[[float, float, str], None] = _unreported
         self._on_end: list[Callable[[], None]] = []
         self._result: Json = {"status": "running", "steps": []}
-        self._total = len(spec.steps)
+        self._total = len(plan.spec.steps)
         self._done: set[str] = set()
-        self._name = spec.name
+        self._name = plan.spec.name
         self._closing = threading.Lock()
         self.is_open = True
         self._host = Host(paths, config, environ, LaunchOptions(can_ask=True))

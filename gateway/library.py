@@ -55,7 +55,7 @@ from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .profile_factory import OwnAgent
 from .reach import Reach
-from .running import RunPlan, start_run
+from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed
 from .typed_output import AGAIN, TypedOutput
 
@@ -938,8 +938,14 @@ class Home:
 
         Raises `ConfigError` with every problem of the file, and `UsageError` for unknown variables.
         """
-        place = _existing(folder)
-        host, plan = await asyncio.to_thread(self._planned, str(file), variables or {}, place)
+        place, paths = _existing(folder), self._host.paths
+
+        def opened() -> tuple[Host, RunPlan]:
+            plan, config = read_run(str(file), variables or {}, place, *self._places)
+            host = Host(paths, config, self._places[1], self._launch, self._store())
+            return self._following(host), plan
+
+        host, plan = await asyncio.to_thread(opened)
         try:
             conversation = await asyncio.to_thread(host.begin, place, plan)
         except SteersmanError:
@@ -961,22 +967,6 @@ class Home:
         handle = self._handles[link.session] = RunHandle(conversation, link, let_go)
         await asyncio.to_thread(start_run, conversation, plan.spec.name)
         return handle
-
-    def _planned(
-        self, file: str, variables: Mapping[str, Any], folder: Path
-    ) -> tuple[Host, RunPlan]:
-        from ..workflows.flow.check import Surroundings, checked_workflow
-        from ..workflows.flow.variables import bind_values
-        from ..workflows.flow.workflow_file import find_workflow
-
-        self._host  # noqa: B018 - it is open
-        paths, environ = self._places
-        path = find_workflow(file, paths, folder)
-        around = Surroundings(paths=paths, folder=folder, environ=environ)
-        spec, config = checked_workflow(path, around)
-        plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
-        host = self._following(Host(paths, config, environ, self._launch, self._store()))
-        return host, plan
 
     def _introduced(
         self, name: str, agent: OwnAgent, begin: Callable[[], Conversation]

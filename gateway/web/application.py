@@ -151,16 +151,16 @@ class Api:
 
     async def list_sessions(self, request: Request) -> SessionPage:
         """List the sessions of the home, the newest first."""
-        return await self._desk.sessions(request.state.query)
+        return await asyncio.to_thread(self._desk.sessions, request.state.query)
 
     async def choices(self, request: Request) -> SessionChoices:
         """Return what a new session in a folder can be of: the agents and models that are configured."""
         query: ask.Where = request.state.query
-        return await self._desk.choices(query.folder)
+        return await asyncio.to_thread(self._desk.choices, query.folder)
 
     async def schedules(self, request: Request) -> ScheduleList:
         """List the schedules: when each happens next, what came of it last, and what it said."""
-        return ScheduleList(schedules=await self._desk.schedules())
+        return ScheduleList(schedules=await asyncio.to_thread(self._desk.schedules))
 
     async def open_session(self, request: Request) -> SessionInfo:
         """Begin a session, or take one up, so that it runs here."""
@@ -169,11 +169,11 @@ class Api:
             raise HTTPException(422, "give either a `folder` or a session to `resume`")
         if body.resume and (body.agent or body.model):
             raise HTTPException(422, "a session keeps its agent; `/model` changes its model")
-        return await self._desk.open(body.model_dump())
+        return await asyncio.to_thread(self._desk.open, body.model_dump())
 
     async def show_session(self, request: Request) -> SessionInfo:
         """Describe a session."""
-        return await self._desk.session(_session(request))
+        return await asyncio.to_thread(self._desk.session, _session(request))
 
     async def say(self, request: Request) -> Receipt:
         """Send a message; the answer is its receipt, and the message is durable then."""
@@ -192,13 +192,13 @@ class Api:
     async def events(self, request: Request) -> EventPage | EventSourceResponse:
         """Stream the events after an entry, or return those of the journal as one page."""
         session, query = _session(request), cast("ask.JournalPart", request.state.query)
-        newest = (await self._desk.session(session)).seq
+        newest = (await asyncio.to_thread(self._desk.session, session)).seq
         last = request.headers.get("last-event-id") or query.after or "0"
         is_number = last.isascii() and last.isdecimal() and len(last) <= LONGEST_NUMBER
         after = min(int(last), newest) if is_number else 0
         if query.upto is not None:
             upto = min(query.upto, after + ask.LARGEST_PAGE)
-            return EventPage(events=await self._desk.page(session, after, upto))
+            return EventPage(events=await asyncio.to_thread(self._desk.page, session, after, upto))
         source = self._frames(request, session, after)
         return EventSourceResponse(source, ping=BEAT, headers={"Cache-Control": "no-store"})
 
@@ -263,12 +263,14 @@ class Api:
     async def sequence(self, request: Request) -> PlainTextResponse:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
         query: ask.UpTo = request.state.query
-        return PlainTextResponse(await self._desk.sequence(_session(request), query.at))
+        return PlainTextResponse(
+            await asyncio.to_thread(self._desk.sequence, _session(request), query.at)
+        )
 
     async def why(self, request: Request) -> StoryView:
         """Return the history of a message, by its number, id or client id, and where it stands."""
         query: ask.Named = request.state.query
-        return await self._desk.why(_session(request), query.message)
+        return await asyncio.to_thread(self._desk.why, _session(request), query.message)
 
     async def machines(self, request: Request) -> MachineList:
         """Return the states of each machine by its name, in order."""

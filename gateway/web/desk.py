@@ -52,7 +52,10 @@ AT_A_TIME = 4
 
 
 class Desk:
-    """The sessions of a home for the clients of one server. Methods raise `SteersmanError`."""
+    """The sessions of a home for the clients of one server. Methods raise `SteersmanError`.
+
+    Those that are not asynchronous block, and are for a thread.
+    """
 
     def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
@@ -78,61 +81,44 @@ class Desk:
         except UsageError as error:
             raise UnknownSession(error.message, error.hint) from None
 
-    async def sessions(self, wanted: Sessions) -> SessionPage:
+    def sessions(self, wanted: Sessions) -> SessionPage:
         """List a page of the sessions, the newest first, without those of subagents."""
-        return await asyncio.to_thread(self._sessions, wanted)
-
-    def _sessions(self, wanted: Sessions) -> SessionPage:
         known = (info for info in listed(self._hosts.store, self._is_here) if info.seq)
         fitting = sorted((info for info in known if _fits(info, wanted)), key=_place, reverse=True)
         shown, more = fitting[: wanted.limit], fitting[wanted.limit :]
-        return SessionPage(sessions=shown, next=_cursor(shown[-1]) if more else None)
+        cursor = f"{shown[-1].updated!r}_{shown[-1].id}" if more else None
+        return SessionPage(sessions=shown, next=cursor)
 
     def _is_here(self, session: str) -> bool:
         return self._hosts.host_of(session) is not None
 
-    async def choices(self, folder: str) -> SessionChoices:
-        """Return the agents and models that a new session in a folder can have. Raises `ConfigError`."""
+    def choices(self, folder: str) -> SessionChoices:
+        """Return the agents and models that a new session in a folder can have."""
+        config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
+        models = model_configs(config.models)
+        names = dict.fromkeys((*config.agents, *AGENTS.by_name))
+        names.pop(config.goals.judge, None)
+        return SessionChoices(
+            agent=config.default_agent,
+            agents=list(names),
+            models=[name for name in known_names(models) if not name.endswith(":MODEL")],
+        )
 
-        def look() -> SessionChoices:
-            config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
-            models = model_configs(config.models)
-            names = dict.fromkeys((*config.agents, *AGENTS.by_name))
-            names.pop(config.goals.judge, None)
-            return SessionChoices(
-                agent=config.default_agent,
-                agents=list(names),
-                models=[name for name in known_names(models) if not name.endswith(":MODEL")],
-            )
+    def schedules(self) -> list[ScheduleNow]:
+        """List the schedules, with what came of each last."""
+        found = views(self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone())
+        data: list[ScheduleNow] = Redactor(os.environ).data([view.data for view in found])
+        return data
 
-        return await asyncio.to_thread(look)
-
-    async def schedules(self) -> list[ScheduleNow]:
-        """List the schedules, with what came of each last. Raises `ConfigError`."""
-
-        def look() -> list[ScheduleNow]:
-            found = views(
-                self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone()
-            )
-            data: list[ScheduleNow] = Redactor(os.environ).data([view.data for view in found])
-            return data
-
-        return await asyncio.to_thread(look)
-
-    async def session(self, name: str) -> SessionInfo:
+    def session(self, name: str) -> SessionInfo:
         """Describe one session, which may be a subagent's."""
+        row = self._row(name)
+        is_owned = self._hosts.store.is_owned(row.session)
+        return info_of(row, is_owned=is_owned, is_here=self._is_here(row.session))
 
-        def find() -> SessionInfo:
-            row = self._row(name)
-            is_owned = self._hosts.store.is_owned(row.session)
-            return info_of(row, is_owned=is_owned, is_here=self._is_here(row.session))
-
-        return await asyncio.to_thread(find)
-
-    async def open(self, params: dict[str, Any]) -> SessionInfo:
+    def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""
-        opened = await asyncio.to_thread(self._hosts.open_for, params)
-        return await self.session(opened["session"])
+        return self.session(self._hosts.open_for(params)["session"])
 
     async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
         """Carry out a method of the control socket for a session, which is taken up if need be."""
@@ -195,40 +181,28 @@ class Desk:
         data: Dump = Redactor(os.environ).data(dump_session(store, row, seq))
         return data
 
-    async def sequence(self, session: str, at: int) -> str:
+    def sequence(self, session: str, at: int) -> str:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
+        row = self._row(session)
+        seq = min(at, row.seq) if at else row.seq
+        return last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
 
-        def draw() -> str:
-            row = self._row(session)
-            seq = min(at, row.seq) if at else row.seq
-            return last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
-
-        return await asyncio.to_thread(draw)
-
-    async def why(self, session: str, message: str) -> StoryView:
+    def why(self, session: str, message: str) -> StoryView:
         """Return the history of a message and where it stands; see `story_of`."""
+        row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
+        is_owned = store.is_owned(row.session)
+        story = story_of(store, row, message, redactor, is_owned=is_owned)
+        data: StoryView = redactor.data(story.view())
+        return data
 
-        def tell() -> StoryView:
-            row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
-            is_owned = store.is_owned(row.session)
-            story = story_of(store, row, message, redactor, is_owned=is_owned)
-            data: StoryView = redactor.data(story.view())
-            return data
-
-        return await asyncio.to_thread(tell)
-
-    async def page(self, session: str, after: int, upto: int) -> list[Event]:
+    def page(self, session: str, after: int, upto: int) -> list[Event]:
         """Return the events of the journal after one entry, up to another one."""
-
-        def read() -> list[Event]:
-            row, store = self._row(session), self._hosts.store
-            pages = Pages(store, row.session, after, min(upto, row.seq))
-            found = list[Event]()
-            while page := pages.next():
-                found += [cast("Event", event.data) for event in page]
-            return found
-
-        return await asyncio.to_thread(read)
+        row, store = self._row(session), self._hosts.store
+        pages = Pages(store, row.session, after, min(upto, row.seq))
+        found = list[Event]()
+        while page := pages.next():
+            found += [cast("Event", event.data) for event in page]
+        return found
 
     async def batches(self, session: str, after: int) -> AsyncGenerator[Batch]:
         """Yield the events of a session after an entry, without end.
@@ -268,10 +242,6 @@ def _fits(info: SessionInfo, wanted: Sessions) -> bool:
 
 def _place(info: SessionInfo) -> tuple[float, str]:
     return info.updated, info.id
-
-
-def _cursor(info: SessionInfo) -> str:
-    return f"{info.updated!r}_{info.id}"
 
 
 def _after(cursor: str) -> tuple[float, str]:
