@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,32 +65,24 @@ class AttachedHost:
 
     def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
         """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
-        return self._start(AttachedSession, session, owner, user, self._ended)
+        return self._start(AttachedSession, session, owner, user)
 
     def open_run(self, session: str, owner: Owner, user: str) -> AttachedRun:
         """Connect to the owner of a run, and subscribe to its events. Raises `SteersmanError`."""
-        return self._start(AttachedRun, session, owner, user, lambda: None)
+        return self._start(AttachedRun, session, owner, user)
 
-    def _start(
-        self,
-        kind: type[Attached],
-        session: str,
-        owner: Owner,
-        user: str,
-        on_end: Callable[[], None],
-    ) -> Attached:
+    def _start(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
         self._store = open_store(self.paths, read_only=True)
-        attached = kind(
+        self.attached = attached = kind(
             reach=Reach(self.paths, os.environ, self._store),
             owner=owner,
             session=session,
             words=self.config.auto_queue.keywords,
             event_bus=self.event_bus,
             user=user,
-            on_end=on_end,
+            on_end=self._ended if kind is AttachedSession else lambda: None,
             recall=self.recall,
         )
-        self.attached = attached
         attached.start()
         return attached
 

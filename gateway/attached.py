@@ -100,34 +100,17 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
 def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
     """Tell of the calls of a turn that run, and of what is asked."""
     if turn.get("state") == "paused" and turn["question"]:
+        asked = {"question": turn["question"], "tool": CONTINUE}
         arguments = {"model_calls": turn["step"] - turn["granted"]}
-        asked = QuestionAsked(
-            turn=turn["id"],
-            call="",
-            question=turn["question"],
-            tool=CONTINUE,
-            arguments=arguments,
-        )
-        yield question_asked(asked, at)
+        question = QuestionAsked(turn=turn["id"], call="", **asked, arguments=arguments)
+        yield question_asked(question, at)
     for call in turn.get("calls", {}).values():
+        about = {"turn": turn["id"], "call": call["id"]}
+        about |= {"tool": call["tool"], "arguments": call["arguments"]}
         if call["state"] == "asking":
-            asked = QuestionAsked(
-                turn=turn["id"],
-                call=call["id"],
-                question=call["question"],
-                tool=call["tool"],
-                arguments=call["arguments"],
-            )
-            yield question_asked(asked, at)
+            yield question_asked(QuestionAsked(**about, question=call["question"]), at)
         elif call["state"] in ("running", "stopping"):
-            intended = ToolIntended(
-                turn=turn["id"],
-                step=0,
-                call=call["id"],
-                tool=call["tool"],
-                arguments=call["arguments"],
-            )
-            yield tool_started(intended, at)
+            yield tool_started(ToolIntended(**about, step=0), at)
 
 
 Recall = Callable[[str, int, str], Iterable[Event]]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..journal.lock import Owner
 from ..journal.store import Store
@@ -22,23 +22,14 @@ if TYPE_CHECKING:
     from .event_feed import Feed
     from .events.contract import Event
     from .host import Host
+    from .one_shot_client import OneShotClient
 
 ANSWER_TIMEOUT = 15.0
 """Seconds that another process may take to answer."""
 
 
-class SessionLink(Protocol):
-    """The way to a session of another process: a `Remote` or a `OneShotClient`."""
-
-    session: str
-
-    def call(self, method: str, **params: Any) -> Any:
-        """Carry a method of the control socket out. Raises `SteersmanError`."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-        ...
+SessionLink: TypeAlias = "Remote | OneShotClient"
+"""The way to a session of another process; `call` carries out a method of the control socket."""
 
 
 def is_near(state: Path, owner: Owner) -> bool:

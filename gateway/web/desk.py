@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from ...journal.lock import Owner
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import StoreBusy, UnknownSession, UsageError
@@ -36,14 +35,14 @@ from ..events.translation import queue_view
 from ..follow import Batch, Follower
 from ..formats import iso
 from ..hosts import Hosts
-from ..reach import ANSWER_TIMEOUT, Doorbell, Reach, SessionLink
+from ..reach import Doorbell, Reach
 from ..redaction import Redactor
 from ..saved_queues import told_saved
 from ..schedule_view import ScheduleNow, views
 from ..session_info import SessionInfo, info_of, listed
 from ..trash import Trash
 from .answers import SessionChoices, SessionPage, SessionQueue
-from .edits import Edits
+from .edits import Edits, Holder, RequestsThere
 from .requests import Sessions
 
 T = TypeVar("T")
@@ -131,7 +130,7 @@ class Desk:
                 await asyncio.to_thread(self._hosts.resume, row.session)
         raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
 
-    async def _client(self, session: str) -> Requests | RequestsThere | None:
+    async def _client(self, session: str) -> Holder | None:
         """Return what carries out requests for a session; none where no program has it open."""
         if (host := self._hosts.host_of(session)) is not None:
             return Requests(host)
@@ -248,38 +247,3 @@ def _after(cursor: str) -> tuple[float, str]:
     """Read a cursor. Raises `ValueError`."""
     updated, _, session = cursor.partition("_")
     return float(updated), session
-
-
-class RequestsThere:
-    """Stands where `Requests` stands, for a session of another process; used by one task at a time.
-
-    A process that does not answer takes few of the threads: `turn` bounds the requests to it.
-    """
-
-    def __init__(self, reach: Reach, session: str, owner: Owner, turn: asyncio.Semaphore) -> None:
-        self._reach, self._session, self._owner, self._turn = reach, session, owner, turn
-        self._link: SessionLink | None = None
-
-    async def call(self, method: str, params: dict[str, Any]) -> Any:
-        """Carry a method out. Raises `SteersmanError`."""
-        try:
-            await asyncio.wait_for(self._turn.acquire(), ANSWER_TIMEOUT)
-        except TimeoutError:
-            raise StoreBusy(
-                f"{self._owner.process} does not answer", "wait a moment and try again, or end it"
-            ) from None
-        try:
-            return await asyncio.to_thread(self._call, method, params)
-        finally:
-            self._turn.release()
-
-    def _call(self, method: str, params: dict[str, Any]) -> Any:
-        if self._link is None:
-            self._link = self._reach.link(self._session, self._owner)
-        rest = {key: params[key] for key in params if key != "session"}
-        return self._link.call(method, **rest)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            self._link.close()

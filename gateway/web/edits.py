@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from ...machines.errors import SteersmanError, UsageError
+from ...journal.lock import Owner
+from ...machines.errors import SteersmanError, StoreBusy, UsageError
+from ..control import Requests
+from ..reach import ANSWER_TIMEOUT, Reach, SessionLink
 
 HOLD = 30.0
 """Seconds for which a message is held after its editor was heard of."""
@@ -23,16 +26,43 @@ Key = tuple[str, str]
 """A session, and who edits in it."""
 
 
-class Holder(Protocol):
-    """Carries out requests for one session; what one edits by it is held until it is closed."""
+class RequestsThere:
+    """Stands where `Requests` stands, for a session of another process; used by one task at a time.
+
+    A process that does not answer takes few of the threads: `turn` bounds the requests to it.
+    """
+
+    def __init__(self, reach: Reach, session: str, owner: Owner, turn: asyncio.Semaphore) -> None:
+        self._reach, self._session, self._owner, self._turn = reach, session, owner, turn
+        self._link: SessionLink | None = None
 
     async def call(self, method: str, params: dict[str, Any]) -> Any:
-        """Carry a method of the control socket out."""
-        ...
+        """Carry a method out. Raises `SteersmanError`."""
+        try:
+            await asyncio.wait_for(self._turn.acquire(), ANSWER_TIMEOUT)
+        except TimeoutError:
+            raise StoreBusy(
+                f"{self._owner.process} does not answer", "wait a moment and try again, or end it"
+            ) from None
+        try:
+            return await asyncio.to_thread(self._call, method, params)
+        finally:
+            self._turn.release()
+
+    def _call(self, method: str, params: dict[str, Any]) -> Any:
+        if self._link is None:
+            self._link = self._reach.link(self._session, self._owner)
+        rest = {key: params[key] for key in params if key != "session"}
+        return self._link.call(method, **rest)
 
     def close(self) -> None:
-        """Let the message go; blocks for a moment. Idempotent."""
-        ...
+        """Close the connection."""
+        if self._link is not None:
+            self._link.close()
+
+
+Holder: TypeAlias = Requests | RequestsThere
+"""Carries out requests for one session; what one edits by it is held until it is closed."""
 
 
 class Edits:
