@@ -1,7 +1,7 @@
 """The tools of `steersman mcp`: what an MCP client may do with the sessions of a home.
 
 They are a client of the home, as `steersman send` and `stop` are: a session that some program has open is
-reached through its control socket, of any other only the queue is changed. What a client says is said
+reached through its mailbox, of any other only the queue is changed. What a client says is said
 under a name of its own, `mcp:NAME`, is text alone (no slash command is carried out), and is routed like
 any message of a person. A run of a workflow is owned by this program, and ends with it.
 

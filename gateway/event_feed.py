@@ -114,12 +114,13 @@ class Feed:
 
     `known` is the entry of the journal that they follow; none where they follow nothing. `below` is what
     is kept of subagents; if that is their questions, these come without a number, which is of another
-    journal. A reader that does not read for long gets only these beside what waits: the journal has the
-    rest.
+    journal. A reader that does not read for long gets only these beside what waits, and is behind: the
+    journal has the rest.
     """
 
     def __init__(self, session: str, below: Below = "nothing") -> None:
         self.known: int | None = None
+        self.is_behind = False
         self._session = session
         self._below = below
         self._loop = asyncio.get_running_loop()
@@ -156,6 +157,7 @@ class Feed:
                 seq = fresh[0]["seq"] if fresh and not self._is_over else None
                 while seq is not None and self._ready and self._ready[-1]["seq"] == seq:
                     self._ready.pop()
+                self.is_behind = self.is_behind or not self._is_over
                 self._is_over = True
                 fresh = [
                     event

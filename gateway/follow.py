@@ -99,7 +99,8 @@ class Follower:
                         yield Batch(self._confirmed(fresh, is_whole=is_whole), fresh)
             finally:
                 leave()
-            if self._is_tied and owner is not None and self._reach.is_near(owner):
+            is_near = owner is not None and self._reach.is_near(owner)
+            if self._is_tied and is_near and not feed.is_behind:
                 return
             await asyncio.sleep(PAUSE)
 
