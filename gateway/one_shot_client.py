@@ -28,7 +28,6 @@ from .acknowledgement import accepted
 from .events.contract import Event, ReceiptEvent, Stamp, is_receipt
 from .formats import iso
 from .home import open_store
-from .redaction import redactor_of
 from .remote import result_of
 
 if TYPE_CHECKING:
@@ -104,6 +103,7 @@ class OneShotClient:
         match method:
             case "inspect":
                 from .dumps.dump import dump_session
+                from .redaction import redactor_of
 
                 row = self._store.row(self.session)
                 return redactor_of(self._environ, row.folder).data(dump_session(self._store, row))
