@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         RunResult,
         Scope,
         SessionHandle,
-        SessionInfo,
     )
     from .gateway.library import open_home as open
     from .gateway.outcome import Outcome
+    from .gateway.session_info import SessionInfo
     from .journal.lock import Owner
     from .journal.store import (
         Commit,
@@ -133,10 +133,10 @@ _PLACES = {
         "RunResult",
         "Scope",
         "SessionHandle",
-        "SessionInfo",
         "open_home",
     ),
     "gateway.outcome": ("Outcome",),
+    "gateway.session_info": ("SessionInfo",),
     "journal.lock": ("Owner",),
     "journal.store": (
         "Commit",

@@ -6,20 +6,19 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..gateway.attached import AttachedRun, AttachedSession, Recall, nothing_said
 from ..gateway.events.contract import Event, Stamp
-from ..gateway.home.home import find_session
+from ..gateway.home.home import find_session, open_store
 from ..gateway.home.trash import Trash
 from ..gateway.host.router import EventBus
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.mailbox_link import link_to
+from ..gateway.reach import Reach, is_near
 from ..gateway.recall import said_in
-from ..gateway.remote import SessionLink, is_near
 from ..gateway.serving import open_there
 from ..gateway.views.saved_queues import told_saved
 from ..gateway.wording.formats import iso
@@ -65,41 +64,32 @@ class AttachedHost:
 
     def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
         """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
-        return self._start(AttachedSession, session, owner, user, self._ended)
+        return self._start(AttachedSession, session, owner, user)
 
     def open_run(self, session: str, owner: Owner, user: str) -> AttachedRun:
         """Connect to the owner of a run, and subscribe to its events. Raises `SteersmanError`."""
-        return self._start(AttachedRun, session, owner, user, lambda: None)
+        return self._start(AttachedRun, session, owner, user)
 
-    def _start(
-        self,
-        kind: type[Attached],
-        session: str,
-        owner: Owner,
-        user: str,
-        on_end: Callable[[], None],
-    ) -> Attached:
-        attached = kind(
-            connect=self._way_to(owner),
+    def _start(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
+        self._store = open_store(self.paths, read_only=True)
+        self.attached = attached = kind(
+            reach=Reach(self.paths, os.environ, self._store),
+            owner=owner,
             session=session,
             words=self.config.auto_queue.keywords,
             event_bus=self.event_bus,
             user=user,
-            on_end=on_end,
+            on_end=self._ended if kind is AttachedSession else lambda: None,
             recall=self.recall,
         )
-        self.attached = attached
         attached.start()
         return attached
-
-    def _way_to(self, owner: Owner) -> Callable[[str], SessionLink]:
-        """Return what connects to a session of a program: its socket, or the mailbox from afar."""
-        return lambda session: link_to(self.paths, os.environ, session, owner)
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
         if self.attached is not None:
             self.attached.leave()
+            self._store.close()
 
     def _ended(self) -> None:
         """Leave as on Ctrl-C: the session's owner is gone."""

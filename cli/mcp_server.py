@@ -1,8 +1,4 @@
-"""`steersman mcp`: an MCP server on standard input and output, by the official SDK.
-
-Three threads, as for editors: the main one reads lines, so that it receives signals; one runs the
-protocol; one writes. Standard output belongs to the protocol: all other output goes to standard error.
-"""
+"""`steersman mcp`: an MCP server on standard input and output, by the official SDK."""
 
 from __future__ import annotations
 
@@ -10,8 +6,8 @@ import asyncio
 import contextlib
 import json
 import re
-import threading
 from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,11 +18,9 @@ from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.extras import how_to_install
 from ..workflows.paths import Paths
-from .acp import own_output
+from .line_protocol import Lines, serve_lines
 from .mcp_tools import Caller, HomeTools, call
 from .printer import Printer
-from .signals import SignalExit, leave_on_signals
-from .stdin_lines import typed_lines
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
@@ -52,62 +46,27 @@ def serve_clients(environ: Mapping[str, str], folder: Path, *, may_answer: bool)
             how_to_install("mcp"),
         )
     load(Paths.of(environ), folder, environ)  # reports mistakes in the configuration at once
-    output = own_output()
-    printer = Printer(output)
     tools = HomeTools(environ, folder, may_answer=may_answer)
-    connection = _Connection(tools, printer)
-    try:
-        with leave_on_signals():
-            for line in typed_lines():
-                connection.feed(line)
-        return 0
-    except SignalExit as signal_exit:
-        return signal_exit.exit_code
-    finally:
-        connection.close()
-        tools.close()
-        printer.close()
-        with contextlib.suppress(OSError):  # the client may be gone
-            output.close()
 
-
-class _Connection:
-    """The protocol, on an asyncio loop in a thread of its own."""
-
-    def __init__(self, tools: HomeTools, printer: Printer) -> None:
-        self._tools, self._printer = tools, printer
-        self._is_ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="mcp")
-        self._thread.start()
-        self._is_ready.wait()
-
-    def feed(self, line: str | None) -> None:
-        """Pass a line on; `None` at the end of the input."""
-        with contextlib.suppress(RuntimeError):  # it has ended
-            self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
-
-    def close(self) -> None:
-        """End the protocol; calls that wait are given up."""
-        self.feed(None)
-        self._thread.join()
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self._is_ready.set()
+    async def serve(lines: Lines, printer: Printer) -> None:
         from mcp.server.stdio import stdio_server
 
-        server = _server(self._tools)
-        stdin = cast("AsyncFile[str]", _Lines(self._lines))
-        stdout = cast("AsyncFile[str]", _Output(self._printer))
+        server = _server(tools)
+        stdin, stdout = (
+            cast("AsyncFile[str]", _Lines(lines)),
+            cast("AsyncFile[str]", _Output(printer)),
+        )
         async with stdio_server(stdin, stdout) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+
+    with closing(tools):
+        return serve_lines("mcp", serve)
 
 
 class _Lines:
     """The lines of the client, as the SDK reads them."""
 
-    def __init__(self, lines: asyncio.Queue[str | None]) -> None:
+    def __init__(self, lines: Lines) -> None:
         self._lines = lines
 
     async def __aiter__(self) -> AsyncIterator[str]:

@@ -1,7 +1,7 @@
 """The tools of `steersman mcp`: what an MCP client may do with the sessions of a home.
 
 They are a client of the home, as `steersman send` and `stop` are: a session that some program has open is
-reached through its control socket, of any other only the queue is changed. What a client says is said
+reached through its mailbox, of any other only the queue is changed. What a client says is said
 under a name of its own, `mcp:NAME`, is text alone (no slash command is carried out), and is routed like
 any message of a person. A run of a workflow is owned by this program, and ends with it.
 
@@ -10,10 +10,13 @@ Every method blocks, for a thread of its own.
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import ExitStack, aclosing, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,14 +25,16 @@ from pydantic import Field
 from ..gateway.commands.command import CommandCall
 from ..gateway.commands.talk import answer, stop
 from ..gateway.conversation import Conversation
-from ..gateway.events.contract import Event, has_left
+from ..gateway.events.contract import Event, ReceiptEvent
+from ..gateway.follow import Batch, Follower
 from ..gateway.home.home import find_session, named_session
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.mailbox_link import link_to
 from ..gateway.one_shot_client import OneShotClient
-from ..gateway.remote import SessionLink
-from ..gateway.running import RunPlan, start_run
+from ..gateway.outcome import Ending, Endings, later
+from ..gateway.reach import Reach
+from ..gateway.running import read_run, start_run
+from ..gateway.session_info import listed
 from ..gateway.views.story import story_of
 from ..gateway.wording.formats import iso
 from ..gateway.wording.redaction import Redactor
@@ -39,12 +44,17 @@ from ..ports.tools.function import FunctionTool, tool
 from ..workflows.paths import Paths
 from .commands.queue import stored_queue
 from .inspection.view import dump_now, printed
-from .stored import state_word, stored
+from .stored import stored
 
 MOST_RUNS = 8
 """Runs that a client may have open at a time."""
 MOST_SESSIONS = 100
 """Sessions that are listed."""
+SHOWN = (
+    *("id", "name", "title", "folder", "agent", "workflow"),
+    *("state", "activity", "waiting", "asking", "interrupted"),
+)
+"""What is said of a session in a list."""
 
 Json = dict[str, Any]
 How = Literal["auto", "queue", "steer", "interrupt"]
@@ -137,28 +147,12 @@ class HomeTools:
     def list_sessions(self) -> Json:
         """List the sessions of this home, newest activity first."""
         with stored(self._environ) as store:
-            owners = store.owners()
-            rows = [
-                row
-                for row in store.sessions()
-                if not row.parent and row.seq and (row.has_begun or row.session in owners)
-            ]
-            shown = [
-                {
-                    "id": row.session,
-                    "name": row.name,
-                    "title": row.title,
-                    "folder": row.folder,
-                    "agent": row.agent,
-                    "workflow": row.workflow,
-                    "state": state_word(row, is_owned=row.session in owners),
-                    "waiting": row.waiting,
-                    "interrupted": row.count_interrupted(is_owned=row.session in owners),
-                    "updated": iso(row.updated),
-                }
-                for row in rows[:MOST_SESSIONS]
-            ]
-        return {"sessions": shown, "more": max(0, len(rows) - MOST_SESSIONS)}
+            found = [info for info in listed(store) if not info.parent and info.seq]
+        shown = [
+            {**{name: getattr(info, name) for name in SHOWN}, "updated": iso(info.updated)}
+            for info in found[:MOST_SESSIONS]
+        ]
+        return {"sessions": shown, "more": max(0, len(found) - MOST_SESSIONS)}
 
     def say(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
         """Say something to a session, as a person does: its busy mode decides what a message does.
@@ -240,36 +234,32 @@ class HomeTools:
     def _say(self, session: str, text: str, how: How, wait: float) -> Json:
         if not text.strip():
             raise UsageError("there is no message to send")
-        with stored(self._environ) as store, ExitStack() as closing_later:
+        key = f"k-{secrets.token_hex(8)}"
+        with stored(self._environ) as store:
             row = self._find(store, session)
-            outcome = self._awaited(store, row, wait, closing_later) if wait else None
-            receipt = self._client(store, row).say(text, how, is_plain=True)
-            if receipt["type"] != "accepted":
-                why = dict(receipt)
-                raise SteersmanError(f"not accepted: {why.get('reason')}", str(why.get("hint", "")))
+
+            def say() -> ReceiptEvent:
+                receipt = self._client(store, row).say(text, how, is_plain=True, key=key)
+                if receipt["type"] != "accepted":
+                    why = dict(receipt)
+                    raise SteersmanError(
+                        f"not accepted: {why.get('reason')}", str(why.get("hint", ""))
+                    )
+                return receipt
+
+            outcome: Json | None = None
+            if wait and store.is_owned(row.session):
+                awaited = _Awaited(Reach(self._paths, self._environ, store), row.session, key)
+                receipt, outcome = asyncio.run(awaited.said(say, wait, _calling.get()))
+            else:
+                receipt = say()
             result: Json = {"session": row.session, "receipt": dict(receipt)}
             if not store.is_owned(row.session):
                 result["note"] = "it waits until a program opens the session, and resumes its queue"
             elif outcome is not None:
-                result["outcome"] = outcome.of(receipt["id"])
+                result["outcome"] = outcome
         shown: Json = self._shown(result)
         return shown
-
-    def _awaited(
-        self, store: Store, row: SessionRow, wait: float, closing_later: ExitStack
-    ) -> _Outcome | None:
-        """Begin to listen to a session for so many seconds; none if no program has it open."""
-        owner = store.owner(row.session)
-        if owner is None:
-            return None
-        link = link_to(self._paths, self._environ, row.session, owner)
-        outcome = _Outcome(closing_later.enter_context(closing(link)), row.session)
-        timer = threading.Timer(wait, outcome.give_up)
-        timer.daemon = True
-        timer.start()
-        closing_later.callback(timer.cancel)
-        _calling.get().on_leave(outcome.give_up)
-        return outcome
 
     def _command(self, session: str, call: CommandCall) -> Json:
         with stored(self._environ) as store:
@@ -301,46 +291,67 @@ class HomeTools:
         return self._redactor.data(data)
 
 
-class _Outcome:
-    """Follows what becomes of one message, by the events of its session's owner."""
+class _Awaited:
+    """One message of a client, whose end is waited for: that of its turn, or a question to a person."""
 
-    def __init__(self, remote: SessionLink, session: str) -> None:
-        self._remote, self._session = remote, session
-        _, self._events = remote.events()
-        self._is_late = False
+    def __init__(self, reach: Reach, session: str, key: str) -> None:
+        self._follower = Follower(reach, session, None, below="questions", is_tied=True)
+        self._session, self._key = session, key
+        self._endings = Endings()
+        self._text = self._turn = self._item = ""
 
-    def give_up(self) -> None:
-        """Stop following; any thread."""
-        self._is_late = True
-        self._remote.close()
+    async def said(
+        self, say: Callable[[], ReceiptEvent], seconds: float, caller: Caller
+    ) -> tuple[ReceiptEvent, Json]:
+        """Send it, and wait for at most so long; return its receipt, and what became of it."""
+        async with aclosing(self._follower.batches()) as batches:
+            async for batch in batches:
+                if batch.is_joined:
+                    break
+            ended = self._endings.expect(self._key)
+            receipt = await asyncio.to_thread(say)
+            self._item = str(dict(receipt)["id"])
+            loop, waiting = (
+                asyncio.get_running_loop(),
+                asyncio.ensure_future(self._end(batches, ended)),
+            )
+            caller.on_leave(partial(later, loop, waiting.cancel))
+            await asyncio.wait((waiting,), timeout=seconds)
+            if waiting.done() and not waiting.cancelled():
+                return receipt, waiting.result()
+            waiting.cancel()
+            await asyncio.wait((waiting,))
+        return receipt, {"status": "waiting", "turn": self._turn, "text": self._text}
 
-    def of(self, item: str) -> Json:
-        """Wait for the end of the message's turn, or for a question that a person has to answer."""
-        turn, text = "", ""
-        with suppress(OSError, ValueError, SteersmanError):
-            for event in self._events:
+    async def _end(self, batches: AsyncGenerator[Batch], ended: asyncio.Future[Ending]) -> Json:
+        async for batch in batches:
+            for event in batch.events:
                 if event["type"] == "question":
                     return {"status": "asking", "question": dict(event)}
-                if event["session"] != self._session:
-                    continue
-                match event["type"]:
-                    case "turn_started":
-                        turn = event["turn"] if event["item"] == item else turn
-                        text = ""
-                    case "steered" if event["id"] == item:
-                        turn = event["turn"]
-                    case "text":
-                        text += event["delta"]
-                    case "tool_started":
-                        text = ""
-                    case "turn_ended" if event["item"] == item or (turn and event["turn"] == turn):
-                        ended = {"status": event["status"], "turn": event["turn"], "text": text}
-                        return {**ended, "reason": event["reason"]} if "reason" in event else ended
-                    case "queue" if not turn and item.startswith("m") and has_left(event, item):
+                if event["session"] == self._session:
+                    self._hear(event)
+                if ended.done():
+                    end = ended.result()
+                    if end.status == "withdrawn":
                         return {"status": "withdrawn"}
-                    case _:
-                        continue
-        return {"status": "waiting" if self._is_late else "left", "turn": turn, "text": text}
+                    about = {"status": end.status, "turn": end.turn, "text": self._text}
+                    return {**about, "reason": end.reason} if end.reason else about
+        return {"status": "left", "turn": self._turn, "text": self._text}
+
+    def _hear(self, event: Event) -> None:
+        self._endings.hear(event)
+        match event["type"]:
+            case "turn_started":
+                self._turn = event["turn"] if event["item"] == self._item else self._turn
+                self._text = ""
+            case "text":
+                self._text += event["delta"]
+            case "answer":
+                self._text = event["text"]
+            case "tool_started":
+                self._text = ""
+            case _:
+                return
 
 
 class _Run:
@@ -354,24 +365,20 @@ class _Run:
         workflow: str,
         variables: Mapping[str, str],
     ) -> None:
-        from ..workflows.flow.check import Surroundings, checked_workflow
-        from ..workflows.flow.variables import bind_texts
         from ..workflows.flow.workflow_file import SHIPPED_WORKFLOWS, find_workflow
 
         path = find_workflow(workflow, paths, folder).resolve()
         places = (folder, paths.config / "workflows", SHIPPED_WORKFLOWS)
         if not any(path.is_relative_to(place.resolve()) for place in places):
             raise UsageError(f"`{path}` is outside of the folder `{folder}`")
-        where = Surroundings(paths=paths, folder=folder, environ=environ)
-        spec, config = checked_workflow(path, where)
         texts = tuple(f"{name}={value}" for name, value in variables.items())
-        plan = RunPlan(spec=spec, variables=bind_texts(spec, texts))
+        plan, config = read_run(str(path), texts, folder, paths, environ)
         self.report: Callable[[float, float, str], None] = _unreported
         self._on_end: list[Callable[[], None]] = []
         self._result: Json = {"status": "running", "steps": []}
-        self._total = len(spec.steps)
+        self._total = len(plan.spec.steps)
         self._done: set[str] = set()
-        self._name = spec.name
+        self._name = plan.spec.name
         self._closing = threading.Lock()
         self.is_open = True
         self._host = Host(paths, config, environ, LaunchOptions(can_ask=True))

@@ -18,6 +18,7 @@ from ..gateway.host.host import Host
 from ..gateway.host.offline_writer import writing
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.one_shot_client import OneShotClient
+from ..gateway.session_info import SessionInfo, info_of, listed
 from ..gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
 from ..gateway.wording.formats import age, iso, size_text
 from ..gateway.wording.redaction import Redactor, redactor_of
@@ -25,14 +26,14 @@ from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
 from ..journal.record import messages_of
-from ..journal.store import SessionRow, Store, StoredEntry
+from ..journal.store import Store, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.home_folder import home_folder
 from ..workflows.home_place import storage_of
 from ..workflows.paths import Paths
 from .output import escaped, show, show_document, show_lines, show_table, warn
-from .stored import disk_use, state_word, stored
+from .stored import disk_use, stored
 
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord
@@ -250,58 +251,50 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
     redactor = redactor_of(environ)
     trashed = Trash(Paths.of(environ).state).holds("session")
     with stored(environ) as store:
-        owners = store.owners()
-        rows = [
-            row
-            for row in store.sessions()
-            if (row.has_begun or row.session in owners) and trashed.get(row.session) != row.updated
-        ]
-        for row in rows:
-            if row.is_damaged:
-                warn(f"1 session cannot be read: {row.session} (`steersman home check` says more)")
+        found = [info for info in listed(store) if trashed.get(info.id) != info.updated]
+        owners = store.owners() if as_json else {}
         sizes = disk_use(store, storage_of(Paths.of(environ), environ)) if with_size else {}
+    for info in found:
+        if info.state == "damaged":
+            warn(f"1 session cannot be read: {info.id} (`steersman home check` says more)")
     if as_json:
-        found = [_about(row, owners.get(row.session)) for row in rows]
-        for session in found if with_size else ():
+        about = [_about(info, owners.get(info.id)) for info in found]
+        for session in about if with_size else ():
             session["bytes"] = sizes.get(str(session["id"]), 0)
-        show_document({"sessions": found})
+        show_document({"sessions": about})
         return 0
-    rows = [
-        row for row in rows if not row.parent and not row.is_damaged
-    ]  # `agents list` shows the others
-    if rows:
-        now = time.time()
-        cells = [_cells(row, row.session in owners, redactor, now) for row in rows]
-        head: tuple[str, ...] = _HEAD
-        if with_size:
-            head = (*_HEAD[:-1], "SIZE", _HEAD[-1])
-            cells = [
-                (*texts[:-1], size_text(sizes.get(row.session, 0)), texts[-1])
-                for texts, row in zip(cells, rows, strict=True)
-            ]
-        show_table(head, cells, environ, _SHRINKING, ("AGENT",))
-        for row in rows:
-            is_owned = row.session in owners
-            if row.workflow and row.count_interrupted(is_owned=is_owned) and not is_owned:
-                name = redactor.line(row.workflow)
-                warn(
-                    f"Run of {name}: `steersman run --resume {row.session}` continues where it stopped."
-                )
-    else:
+    # `agents list` shows the others
+    shown = [info for info in found if not info.parent and info.state != "damaged"]
+    if not shown:
         warn("There is no session yet; `steersman chat` starts one.")
+        return 0
+    now = time.time()
+    cells = [_cells(info, redactor, now) for info in shown]
+    head: tuple[str, ...] = _HEAD
+    if with_size:
+        head = (*_HEAD[:-1], "SIZE", _HEAD[-1])
+        cells = [
+            (*texts[:-1], size_text(sizes.get(info.id, 0)), texts[-1])
+            for texts, info in zip(cells, shown, strict=True)
+        ]
+    show_table(head, cells, environ, _SHRINKING, ("AGENT",))
+    for info in shown:
+        if info.workflow and info.interrupted and info.open == "no":
+            name = redactor.line(info.workflow)
+            warn(f"Run of {name}: `steersman run --resume {info.id}` continues where it stopped.")
     return 0
 
 
 def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     """Print one session's conversation, as text or as data. Raises `UsageError`."""
-    from ..gateway.home.home import named_session
     from ..journal.codec import encode
     from ..journal.recovery import load_record, whole_conversation
 
     with stored(environ) as store:
         row = named_session(store, name)
         redactor = redactor_of(environ, row.folder)
-        about = _about(row, store.owner(row.session))
+        owner = store.owner(row.session)
+        about = _about(info_of(row, is_owned=owner is not None), owner)
         record = load_record(store, row.session)
         messages = list(whole_conversation(store, row.session))
     if as_json:
@@ -312,43 +305,37 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
     return 0
 
 
-def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
+def _about(info: SessionInfo, owner: Owner | None) -> dict[str, Any]:
     """Return a session as data for programs; times are ISO 8601, UTC."""
     return {
-        "id": row.session,
-        "state": state_word(row, is_owned=owner is not None),
-        "folder": row.folder,
-        "agent": row.agent,
-        "workflow": row.workflow or None,
-        "name": row.name,
-        "title": row.title,
-        "created": iso(row.created),
-        "last_active": iso(row.updated),
-        "waiting": row.waiting,
-        "interrupted": row.count_interrupted(is_owned=owner is not None),
-        "parent": row.parent or None,
+        "id": info.id,
+        "state": info.state,
+        "activity": info.activity or None,
+        "folder": info.folder,
+        "agent": info.agent,
+        "workflow": info.workflow or None,
+        "name": info.name,
+        "title": info.title,
+        "created": iso(info.created),
+        "last_active": iso(info.updated),
+        "waiting": info.waiting,
+        "interrupted": info.interrupted,
+        "parent": info.parent or None,
         "pid": owner.pid if owner else None,
     }
 
 
-def _cells(row: SessionRow, is_owned: bool, redactor: Redactor, now: float) -> tuple[str, ...]:
+def _cells(info: SessionInfo, redactor: Redactor, now: float) -> tuple[str, ...]:
     return (
-        row.session,
-        redactor.line(row.name or row.title) or "-",
-        _state(row, is_owned),
-        age(now - row.updated),
-        redactor.line(row.agent),
-        str(row.waiting or "-"),
-        str(row.count_interrupted(is_owned=is_owned) or "-"),
-        redactor.line(_at_home(row.folder)),
+        info.id,
+        redactor.line(info.name or info.title) or "-",
+        info.activity or info.state,
+        age(now - info.updated),
+        redactor.line(info.agent),
+        str(info.waiting or "-"),
+        str(info.interrupted or "-"),
+        redactor.line(_at_home(info.folder)),
     )
-
-
-def _state(row: SessionRow, is_owned: bool) -> str:
-    """Name a session's state for people: of one that is open, what it does, as the page does."""
-    if not is_owned:
-        return state_word(row, is_owned=False)
-    return "asks" if row.asking else "working" if row.state == "busy" else "ready"
 
 
 def _at_home(folder: str) -> str:

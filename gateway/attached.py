@@ -6,18 +6,21 @@ the user interface never waits for a busy owner. Leaving does not change the ses
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import aclosing, closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
+from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
 from ..journal.turn_record import CONTINUE
 from ..machines import protocol as m
@@ -41,9 +44,11 @@ from .events.contract import (
 )
 from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
+from .follow import Follower
 from .host.router import EventBus
 from .one_shot_client import Unanswered
-from .remote import OwnerGone, SessionLink
+from .reach import Reach, SessionLink
+from .remote import OwnerGone
 from .running import Works
 from .session_choice import SessionChoice
 
@@ -95,34 +100,17 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
 def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
     """Tell of the calls of a turn that run, and of what is asked."""
     if turn.get("state") == "paused" and turn["question"]:
+        asked = {"question": turn["question"], "tool": CONTINUE}
         arguments = {"model_calls": turn["step"] - turn["granted"]}
-        asked = QuestionAsked(
-            turn=turn["id"],
-            call="",
-            question=turn["question"],
-            tool=CONTINUE,
-            arguments=arguments,
-        )
-        yield question_asked(asked, at)
+        question = QuestionAsked(turn=turn["id"], call="", **asked, arguments=arguments)
+        yield question_asked(question, at)
     for call in turn.get("calls", {}).values():
+        about = {"turn": turn["id"], "call": call["id"]}
+        about |= {"tool": call["tool"], "arguments": call["arguments"]}
         if call["state"] == "asking":
-            asked = QuestionAsked(
-                turn=turn["id"],
-                call=call["id"],
-                question=call["question"],
-                tool=call["tool"],
-                arguments=call["arguments"],
-            )
-            yield question_asked(asked, at)
+            yield question_asked(QuestionAsked(**about, question=call["question"]), at)
         elif call["state"] in ("running", "stopping"):
-            intended = ToolIntended(
-                turn=turn["id"],
-                step=0,
-                call=call["id"],
-                tool=call["tool"],
-                arguments=call["arguments"],
-            )
-            yield tool_started(intended, at)
+            yield tool_started(ToolIntended(**about, step=0), at)
 
 
 Recall = Callable[[str, int, str], Iterable[Event]]
@@ -197,13 +185,14 @@ class RequestSender:
 class AttachedSession:
     """One terminal's place at a session elsewhere; stands where a `Conversation` stands.
 
-    `connect` opens a link to a session. `recall` returns what was said in it up to an entry. `on_end` is
+    `owner` is the process that has it. `recall` returns what was said in it up to an entry. `on_end` is
     called, in a thread of its own, when the owner goes or the session is over.
     """
 
     def __init__(
         self,
-        connect: Callable[[str], SessionLink],
+        reach: Reach,
+        owner: Owner,
         session: str,
         words: Keywords,
         event_bus: EventBus,
@@ -217,24 +206,26 @@ class AttachedSession:
         self._is_streamed = False
         self._words, self._event_bus, self._on_end = words, event_bus, on_end
         self._is_closing = False
-        self._connect = connect
+        self._reach, self._owner, self._is_near = reach, owner, reach.is_near(owner)
         self._next = self._told = ""
-        self._heard, self._spoken = connect(session), connect(session)
-        self._requests = RequestSender(self._spoken, self._answered, self._failed)
+        self._link = reach.link(session, owner)
+        self._requests = RequestSender(self._link, self._answered, self._failed)
+        self._stop_listening: Callable[[], object] = lambda: None
         self.publisher = EventPublisher(session, event_bus.publish, time.time)
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
-        events, told = self._look(self._spoken)
+        told: Future[None] = Future()
         threading.Thread(
-            target=self._listen, args=(events, told), name="attached-hear", daemon=True
+            target=self._listen, args=(told,), name="attached-hear", daemon=True
         ).start()
+        told.result()
         self._requests.start()
 
-    def _look(self, asked: SessionLink) -> tuple[Iterator[Event], int]:
-        """Subscribe, tell how the session is, and return what follows entry so-and-so."""
-        last, events = self._heard.events()  # first, so that nothing happens in between unheard
-        data: dict[str, Any] = asked.call("inspect")
+    def _tell_state(self, last: int) -> int:
+        """Tell how the session is, of which entry `last` was told of; return the entry that is known."""
+        with closing(self._reach.link(self.session, self._owner)) as asked:
+            data: dict[str, Any] = asked.call("inspect")
         running = data["turn"] if data["state"] == "busy" else ""
         said_before = list(self._recall(self.session, last, running))
         state = how_it_is(data, time.time(), self.publisher.stamp())
@@ -243,7 +234,7 @@ class AttachedSession:
             self._tell(said)
         for event in state:
             self.publisher.publish(event)
-        return events, data["seq"]
+        return int(data["seq"])
 
     # What a face says -------------------------------------------------------------------------------
 
@@ -332,7 +323,8 @@ class AttachedSession:
             return
         self._is_closing = True
         self._requests.close()
-        self._heard.close()
+        with suppress(RuntimeError):  # it has ended
+            self._stop_listening()
 
     # Threads ----------------------------------------------------------------------------------------
 
@@ -350,52 +342,61 @@ class AttachedSession:
         """Note the session that a command has begun or taken up in place of this one."""
         if isinstance(result, dict):
             receipt = cast("dict[str, Any]", result)
-            if not self._heard.is_live and receipt.get("type") in ("result", "rejected"):
+            if not self._is_near and receipt.get("type") in ("result", "rejected"):
                 self._event_bus.publish(cast("Event", receipt))
             data = cast("dict[str, Any]", receipt.get("data") or {})
             if receipt.get("type") == "result" and receipt.get("ok"):
                 self._next = str(data.get("session") or "")
                 self._told = str(receipt.get("text") or "")
 
-    def _listen(self, events: Iterator[Event], told: int) -> None:
-        """Pass events on, until the session is over and no other took its place.
-
-        What is in the journal up to entry `told` is known.
-        """
-        following: tuple[Iterator[Event], int] | None = (events, told)
-        with suppress(SteersmanError, OSError, ValueError, TimeoutError):  # it went, or we did
-            while following is not None:
-                self._pass_on(*following)
-                following = self._followed()
+    def _listen(self, told: Future[None]) -> None:
+        """Pass events on, until the session is over and no other took its place."""
+        try:
+            asyncio.run(self._follow_all(told))
+        except (SteersmanError, OSError, ValueError, TimeoutError, asyncio.CancelledError) as end:
+            if not told.done():  # else it went, or we did
+                told.set_exception(end)
+                return
         if not self._is_closing:
             self._end()
 
     def _end(self) -> None:
         self._on_end()
 
-    def _pass_on(self, events: Iterator[Event], told: int) -> None:
-        for event in events:
-            is_own = event["session"] == self.session
-            is_known = is_own and (event["seq"] or told + 1) <= told
-            if not is_known or event["type"] == "answer":
-                self._tell(event)
-            if event["type"] in self._heard.over and event["session"] == self.session:
+    async def _follow_all(self, told: Future[None]) -> None:
+        """Follow the session, and the one that a command of this terminal puts in its place."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        self._stop_listening = partial(loop.call_soon_threadsafe, task.cancel)
+        await self._follow(told)
+        while not self._is_closing:
+            # what was said before is answered then
+            self._requests.put("sessions", {}).result(LEAVE_TIMEOUT)
+            if self._next in ("", self.session):
                 return
+            self.session = self._link.session = self._next
+            self.publisher = EventPublisher(self.session, self._event_bus.publish, time.time)
+            self.publisher.notice(self._told)  # the owner's own word was still about the old one
+            await self._follow(told)
 
-    def _followed(self) -> tuple[Iterator[Event], int] | None:
-        """Go to the session that a command of this terminal has put in the place of the old one."""
-        if self._is_closing:
-            return None
-        self._requests.put("sessions", {}).result(LEAVE_TIMEOUT)  # what was said before is answered
-        if self._next in ("", self.session):
-            return None
-        self._heard.close()
-        self.session = self._spoken.session = self._next
-        self.publisher = EventPublisher(self.session, self._event_bus.publish, time.time)
-        self._heard = self._connect(self.session)
-        self.publisher.notice(self._told)  # the owner's own word was still about the old one
-        with closing(self._connect(self.session)) as asked:
-            return self._look(asked)
+    async def _follow(self, told: Future[None]) -> None:
+        """Tell how the session is, then pass on its events until it is over, or its owner gone."""
+        known = None
+        over = ("session_suspended", "session_finalized")[0 if self._is_near else 1 :]
+        follower = Follower(self._reach, self.session, None, below="all", is_tied=self._is_near)
+        async with aclosing(follower.batches()) as batches:
+            async for confirmed, events, is_joined in batches:
+                if is_joined and known is None:
+                    known = await asyncio.to_thread(self._tell_state, confirmed)
+                    if not told.done():
+                        told.set_result(None)
+                for event in events:
+                    is_own = event["session"] == self.session
+                    is_known = is_own and known is not None and (event["seq"] or known + 1) <= known
+                    if not is_known or event["type"] == "answer":
+                        self._tell(event)
+                    if event["type"] in over and is_own:
+                        return
 
     def _tell(self, event: Event) -> None:
         """Publish an event; messages of other clients come as notices, our own are known.
@@ -407,7 +408,7 @@ class AttachedSession:
         if event["type"] == "notice" and is_own:
             return
         if event["type"] == "accepted" and event["as"] != "command":
-            is_known = event["client_id"] if self._heard.is_live else is_own
+            is_known = event["client_id"] if self._is_near else is_own
             if event["text"] and not is_known:
                 who = event.get("user") or "there"
                 self.publisher.notice(f"{who}: {event['text']}")

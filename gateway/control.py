@@ -4,15 +4,7 @@ A Unix socket in a private folder, one for each process, named after its node; n
 JSON-RPC 2.0. The peer's user id is checked with the kernel (SO_PEERCRED) before a byte is read.
 A client that reads slowly has its own buffer and is disconnected when that is full; sessions never wait.
 
-Methods: `say` (or `send`) `{session, text, as, client_id, user, plain}` answers with the receipt (an
-`accepted`, `rejected` or `result` event); with `plain` a slash has no meaning. So do `queue`, `steer` and
-`interrupt` with a text, `stop`, `goal`, `agents`, `finalize` and `answer`. `edit {session, number}` keeps
-a waiting message from starting until the client says `edit` without a number, or hangs up, and answers
-`{ok, reason}`. `run {session, again, done}` starts a run that `begin` opened, or continues it; the lists
-have pairs of a step and the number of an item in it, from 0, whose outcome is unknown. `inspect
-{session}`, `queue {session}`, `list {}`, `sessions {}`, and `subscribe {session}`, which answers `{ok,
-seq}`: then comes what of the answer was streamed by then, and every event of the session after entry
-`seq`, and of its subagents, as a notification.
+docs/control.md has the methods, their parameters and results.
 """
 
 from __future__ import annotations
@@ -24,7 +16,6 @@ import json
 import logging
 import os
 import secrets
-import shlex
 import socket
 import struct
 from collections.abc import Callable
@@ -40,6 +31,7 @@ from ..machines.json_shape import parse_json
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
+from .session_info import info_of
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall
@@ -240,11 +232,9 @@ class Requests:
         from .commands.talk import answer, stop
 
         match method:
-            case "say" | "send":
-                return await self._say(params, str(params["text"]), str(params.get("as") or "auto"))
-            case "queue" | "steer" | "interrupt" if params.get("text"):
-                return await self._say(params, str(params["text"]), method)
-            case "stop" | "interrupt":
+            case "say":
+                return await self._say(params)
+            case "stop":
                 return await self._run(params, stop())
             case "answer":
                 given = {"question": params["id"], "choice": params["choice"]}
@@ -253,9 +243,6 @@ class Requests:
             case "command":
                 arguments = _object(params.get("arguments") or {})
                 return await self._run(params, call(str(params["name"]), arguments))
-            case "goal" | "agents" | "finalize":
-                words = str(params.get("text") or shlex.join(_words(params.get("words"))))
-                return await self._say(params, f"/{method} {words}".strip(), "auto")
             case "edit":
                 return await self._edit(params)
             case "run":
@@ -304,15 +291,17 @@ class Requests:
         return {"ok": False, "reason": f"#{number} {why}"}
 
     def _list(self) -> list[dict[str, str]]:
-        rows = [self._host.store.load(session).row for session in self._host.open_sessions]
+        rows = map(self._host.store.row, self._host.open_sessions)
+        found = (info_of(row, is_owned=True, is_here=True) for row in rows)
         return [
-            {"id": row.session, "name": row.name, "title": row.title, "state": row.state}
-            for row in rows
+            {name: getattr(info, name) for name in ("id", "name", "title", "state", "activity")}
+            for info in found
         ]
 
-    async def _say(self, params: Params, text: str, explicit: str) -> ReceiptEvent:
+    async def _say(self, params: Params) -> ReceiptEvent:
         """Send a message, show it to all clients with its sender, and wait for the receipt."""
         conversation = self._conversation(params)
+        text, explicit = str(params["text"]), str(params.get("as") or "auto")
 
         def say(key: str, user: str) -> None:
             is_plain = params.get("plain") is True
@@ -385,14 +374,6 @@ def _number(data: Any) -> int:
     if not isinstance(data, int) or isinstance(data, bool):
         raise ValueError("not a whole number")
     return data
-
-
-def _words(data: Any) -> list[str]:
-    """Take JSON that must be a list of words, if it is there. Raises `ValueError`."""
-    words: Any = data or []
-    if not isinstance(words, list):
-        raise ValueError("`words` is not a list")
-    return [str(word) for word in words]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _works(data: Any) -> Works:

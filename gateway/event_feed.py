@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, cast
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Literal, cast
 
 from ..journal.codec import decode_entry
 from ..journal.history import record_at
@@ -19,6 +20,8 @@ from .wording.formats import iso
 
 UNREAD = 10_000
 """Events that wait for a program that does not read them; then they are read from the journal."""
+Below = Literal["nothing", "questions", "all"]
+"""What a reader of a session wants to know of its subagents."""
 _PAGE = 500  # entries that are read at once
 
 
@@ -102,56 +105,84 @@ class Pages:
         return found
 
 
-class SessionFeed:
-    """The live events of one reader of a session; one that does not read for long falls behind.
+def _is_asked(event: EventFields) -> bool:
+    return event["type"] in ("question", "answered")
 
-    Then it reads the journal up to `known`, in which the questions of subagents are not: those are kept
-    in any case, without their number, which is of another journal.
+
+class Feed:
+    """The live events of one reader of a session, which come from other threads.
+
+    `known` is the entry of the journal that they follow; none where they follow nothing. `below` is what
+    is kept of subagents; if that is their questions, these come without a number, which is of another
+    journal. A reader that does not read for long gets only these beside what waits, and is behind: the
+    journal has the rest.
     """
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, below: Below = "nothing") -> None:
+        self.known: int | None = None
+        self.is_behind = False
         self._session = session
+        self._below = below
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
-        self._events: deque[EventFields] = deque()
-        self.is_behind = False
-        self.known = 0
+        self._mutex = threading.Lock()
+        self._fresh: list[EventFields] = []
+        self._ready: list[EventFields] = []
+        self._is_over = False
 
     def begin(self, last: int) -> None:
-        """Keep what comes after the entry `last` of the journal."""
-        self._drop(len(self._events))
-        self.is_behind, self.known = False, last
+        """Note the entry of the journal that the events will follow."""
+        self.known = last
 
-    def hear(self, event: EventFields) -> None:
-        """Keep an event; of an entry whose events do not all have room, none."""
+    def hear(self, event: EventFields, publisher: asyncio.AbstractEventLoop | None = None) -> None:
+        """Keep an event; with the loop of its `publisher` until all of its entry was told."""
         if event["session"] != self._session:
-            if event["type"] in ("question", "answered"):
-                self._events.append(cast("EventFields", {**event, "seq": None}))
-        elif not self.is_behind and len(self._events) < UNREAD:
-            self._events.append(event)
-        elif not self.is_behind:
-            self.is_behind = True
-            while self._events and self._events[-1]["seq"] == event["seq"] is not None:
-                self._events.pop()
+            if self._below == "nothing" or (self._below == "questions" and not _is_asked(event)):
+                return
+            if self._below == "questions":
+                event = cast("EventFields", {**event, "seq": None})
+        with self._mutex:
+            is_first = not self._fresh
+            self._fresh.append(event)
+        if publisher is None:
+            self.flush()
+        elif is_first:
+            publisher.call_soon_threadsafe(self.flush)
+
+    def flush(self) -> None:
+        """Let what was kept be read; of an entry whose events do not all have room, none."""
+        with self._mutex:
+            fresh, self._fresh = self._fresh, []
+            if self._is_over or len(self._ready) + len(fresh) > UNREAD:
+                seq = fresh[0]["seq"] if fresh and not self._is_over else None
+                while seq is not None and self._ready and self._ready[-1]["seq"] == seq:
+                    self._ready.pop()
+                self.is_behind = self.is_behind or not self._is_over
+                self._is_over = True
+                fresh = [
+                    event
+                    for event in fresh
+                    if event["session"] != self._session and _is_asked(event)
+                ]
+            self._ready += fresh
         later(self._loop, self._woken.set)
 
-    async def live(self, after: int, *, is_over: bool) -> AsyncIterator[Event]:
-        """Yield events as they come, until it is behind: those that follow entry `after`.
+    def end(self) -> None:
+        """Say that nothing more comes from there."""
+        self._is_over = True
+        later(self._loop, self._woken.set)
 
-        `is_over`: none comes any more, so only those that are there.
+    async def next(self, seconds: float | None) -> list[EventFields] | None:
+        """Wait for events and return all that are there; none after that many seconds.
+
+        An empty list: nothing more comes, or too many waited.
         """
-        while True:
+        if not self._ready and not self._is_over:
             self._woken.clear()
-            while self._events:
-                event = self._events.popleft()
-                if event["seq"] is None or event["seq"] > after:
-                    yield Event(event)
-            if self.is_behind or is_over:
-                return
-            await self._woken.wait()
-
-    def _drop(self, count: int) -> None:
-        """Drop the oldest events, except the questions of subagents."""
-        dropped = [self._events.popleft() for _ in range(count)]
-        kept = (event for event in reversed(dropped) if event["session"] != self._session)
-        self._events.extendleft(kept)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), seconds)
+            if not self._ready and not self._is_over:
+                return None
+        with self._mutex:
+            found, self._ready = self._ready, []
+        return found

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..actors.environment import Observer
-from ..journal.lock import Owner
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
@@ -28,7 +27,7 @@ from .events.contract import ChangedEvent, Event
 from .home.home import find_session, refuse_run
 from .host.host import Host
 from .launch_options import LaunchOptions
-from .running import RunPlan, config_of_run
+from .running import config_of_run, read_run
 
 ENDING = 0.1
 """Seconds between two looks at a run that has ended, whose subagents may still be closing."""
@@ -109,15 +108,8 @@ class Hosts:
         When it has ended, its listeners hear what it changed, and it is left, so that it can be resumed
         from anywhere. Raises `SteersmanError`.
         """
-        from ..workflows.flow.check import Surroundings, checked_workflow
-        from ..workflows.flow.variables import bind_values
-        from ..workflows.flow.workflow_file import find_workflow
-
         place = _place(folder)
-        file = find_workflow(workflow, self.paths, place)
-        around = Surroundings(paths=self.paths, folder=place, environ=self._environ)
-        spec, config = checked_workflow(file, around)
-        plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
+        plan, config = read_run(workflow, variables, place, self.paths, self._environ)
         host = self._with(config, launch or self._launch)
         return self._until_over(host, host.begin(place, plan, session=session))
 
@@ -231,30 +223,16 @@ class Hosts:
         return self._hosts[0].store
 
     @property
-    def is_kept(self) -> bool:
-        """Whether other processes can see the home's sessions."""
-        return self._hosts[0].is_kept
-
-    def owner(self, session: str) -> Owner | None:
-        """Return the other process that has a session open; none if it is open here, or nowhere."""
-        owner = self.store.owner(session)
-        nodes = {host.runtime.node for host in tuple(self._hosts)}
-        return owner if owner is not None and owner.node not in nodes else None
-
-    def owners(self) -> set[str]:
-        """Name the sessions that any process has open."""
-        return set(self.store.owners())
-
-    def rows(self) -> list[SessionRow]:
-        """List the home's sessions, the newest first."""
-        return self.store.sessions()
+    def nodes(self) -> set[str]:
+        """The nodes that this program is in its home: one a host."""
+        return {host.runtime.node for host in tuple(self._hosts)}
 
     def row(self, session: str) -> SessionRow:
         """Find a session by its id, the beginning of it, its name, or `last`. Raises `UsageError`."""
         try:
             return self.store.load(session).row
         except SteersmanError:
-            return find_session(self.rows(), session)
+            return find_session(self.store.sessions(), session)
 
     def suspend(self) -> None:
         """Suspend every session, and open none any more. Idempotent."""

@@ -14,7 +14,7 @@ import shlex
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, aclosing, closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -42,18 +42,21 @@ from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
 from .commands.command import CommandCall, Reply
 from .commands.registry import call
-from .event_feed import Event, Pages, SessionFeed
+from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
+from .follow import LOOK, Follower, OutcomesElsewhere
 from .home.home import find_session, refuse_run, store_at
 from .host.host import Host
 from .host.profile_factory import OwnAgent
-from .host.router import EventBus
 from .host.typed_output import AGAIN, TypedOutput
 from .launch_options import LaunchOptions
+from .one_shot_client import OneShotClient
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
-from .running import RunPlan, start_run
+from .reach import Reach
+from .running import RunPlan, read_run, start_run
+from .session_info import SessionInfo, listed
 from .wording.acknowledgement import REJECTIONS
 
 if TYPE_CHECKING:
@@ -201,28 +204,6 @@ class Receipt:
         return f"Receipt(id={self.id!r}, number={self.number}, taken_as={self.taken_as!r})"
 
 
-class SessionInfo:
-    """A session in a list: `state` is `idle`, `running`, `suspended`, …; times are seconds since 1970.
-
-    `title` is the first words of its first message, `name` what a person called it.
-    """
-
-    def __init__(self, row: Any) -> None:
-        self.id: str = row.session
-        self.name: str = row.name
-        self.title: str = row.title
-        self.folder: str = row.folder
-        self.agent: str = row.agent
-        self.state: str = row.state
-        self.created: float = row.created
-        self.updated: float = row.updated
-        self.waiting: int = row.waiting
-        self.workflow: str = row.workflow
-
-    def __repr__(self) -> str:
-        return f"SessionInfo(id={self.id!r}, state={self.state!r}, agent={self.agent!r})"
-
-
 # Sessions -----------------------------------------------------------------------------------------
 
 
@@ -233,11 +214,10 @@ class Link:
     its journal cannot be read here any more, either. `on_end` are called when it takes no more.
     """
 
-    def __init__(self, session: str, outcomes: Outcomes, store: Store, bus: EventBus) -> None:
+    def __init__(self, session: str, outcomes: Outcomes | OutcomesElsewhere, reach: Reach) -> None:
         self.session = session
         self.outcomes = outcomes
-        self.store = store
-        self.bus = bus
+        self.reach = reach
         self.over = ""
         self.is_home_closed = False
         self.on_event: Callable[[EventFields | None], None] = lambda _: None
@@ -256,7 +236,8 @@ class Link:
         """Tell everybody who still waits that the home is closed."""
         self.over = self.over or _LEFT
         self.is_home_closed = True
-        self.outcomes.close()
+        if isinstance(self.outcomes, Outcomes):
+            self.outcomes.close()
         self.on_event(None)
         for key in tuple(self._receipts):
             self._answer(key, {"type": "rejected", "reason": _LEFT})
@@ -288,7 +269,7 @@ class Link:
         """Raise `UsageError` in a tool for whose end the session waits, itself or in a subagent."""
         session = "" if self.over else running_session()  # what was left waits for nothing
         while session and session != self.session:
-            session = await asyncio.to_thread(_parent_of, self.store, session)
+            session = await asyncio.to_thread(_parent_of, self.reach.store, session)
         if session:
             raise UsageError(
                 "a tool cannot wait for its own session, whose turn waits for the tool",
@@ -306,6 +287,7 @@ class SessionHandle:
         self._output = output
         self._client = conversation
         self._link = link
+        self._look: float | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(id={self.id!r})"
@@ -382,10 +364,7 @@ class SessionHandle:
         send: Callable[[str], Reply | None],
     ) -> Receipt | Reply:
         """Send a text with a key, and wait for what becomes of it. Raises `Rejected`."""
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a message is a text, not {text!r}")
-        if not text.strip():
-            raise Rejected("empty", "there is nothing in the message")
+        _check_text(text)
         if self._link.over:
             raise Rejected(self._link.over, _NEXT[self._link.over])
         key = key or f"k-{uuid4().hex}"
@@ -514,33 +493,27 @@ class SessionHandle:
         only live, and so do the questions of subagents, with `parent`; what was streamed of an answer
         before is one `text` with `so_far`. What happens after the first event was yielded is live.
         """
-        if self._link.is_home_closed:
+        link = self._link
+        if link.is_home_closed:
             raise UsageError(
                 f"session `{self.id}` was left, and its journal is closed", _NEXT[_LEFT]
             )
-        link, feed = self._link, SessionFeed(self.id)
-        leave = link.bus.follow(self.id, feed.hear, feed.begin)
-        try:
-            while True:
-                was_over = bool(link.over)
-                until = None if was_over else feed.known
-                pages = Pages(self._client.store, self.id, after, until)
-                while page := await asyncio.to_thread(pages.next):
-                    for event in page:
-                        yield event
-                after = pages.after
-                is_over = bool(link.over)
-                async for event in feed.live(after, is_over=is_over):
-                    yield event
-                    after = max(after, event.seq or 0)
-                    if event.type in _ENDS:
+        follower = Follower(
+            link.reach,
+            self.id,
+            after,
+            below="questions",
+            is_over=lambda: bool(link.over),
+            look=self._look,
+        )
+        async with aclosing(follower.batches()) as batches:
+            is_live = False
+            async for _, events, is_joined in batches:
+                is_live = is_live or is_joined
+                for event in events:
+                    yield Event(event)
+                    if is_live and event["type"] in _ENDS and event["session"] == self.id:
                         return
-                if is_over and not feed.is_behind:
-                    return
-                leave()
-                leave = link.bus.follow(self.id, feed.hear, feed.begin)
-        finally:
-            leave()
 
     def queue(self) -> dict[str, Any]:
         """Return the queue: `state`, and `items` in their order, each a dictionary."""
@@ -576,6 +549,121 @@ class SessionHandle:
 def _parent_of(store: Store, session: str) -> str:
     """Return the session whose subagent a session is; empty if it is none."""
     return next((row.parent for row in store.sessions() if row.session == session), "")
+
+
+class SessionElsewhere(SessionHandle):
+    """A session that another program has open, with the methods of one that this program runs.
+
+    What is said is durable in its mailbox before that program answers, so that it is not lost with it.
+    """
+
+    def __init__(self, reach: Reach, session: str) -> None:
+        self.id = session
+        self._output = None
+        self._link = Link(session, OutcomesElsewhere(reach, session), reach)
+        self._look = LOOK
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a program has the session open."""
+        return self._link.reach.owner(self.id) is not None
+
+    def _call(self, method: str, user: str | Person | None = None, **params: Any) -> Any:
+        """Have the session's program carry a method of the control socket out; blocks."""
+        if isinstance(user, Person):
+            raise UsageError(
+                f"session `{self.id}` is open in another program, which knows no rights of `{user.name}`",
+                "give the name alone, or `resume` the session here when that program has left it",
+            )
+        reach = self._link.reach
+        client = OneShotClient(reach.paths, reach.environ, reach.store, self.id, user or "")
+        return client.call(method, **params)
+
+    async def _said(
+        self, method: str, user: str | Person | None, key: str, **params: Any
+    ) -> Receipt | Reply:
+        """Send something with a key, and take its receipt. Raises `Rejected`."""
+        event = await asyncio.to_thread(self._call, method, user, client_id=key, **params)
+        if event["type"] == "rejected":
+            raise Rejected(str(event["reason"]), str(event.get("hint", "")))
+        if event["type"] == "result":
+            return Reply(ok=event["ok"], data=event["data"], text=event["text"])
+        return Receipt(self._link, event)
+
+    async def _send(
+        self,
+        text: str,
+        how: str,
+        user: str | Person | None,
+        key: str = "",
+        shown: Sequence[Picture] = (),
+    ) -> Receipt:
+        if shown:
+            raise UsageError("pictures can be shown only to a session that is open here")
+        _check_text(text)
+        said = {"text": text, "as": how, "plain": True}
+        return cast("Receipt", await self._said("say", user, key, **said))
+
+    async def enter(
+        self, text: str, user: str | Person | None = None, *, key: str = ""
+    ) -> Receipt | Reply:
+        """Send what a person typed; see `SessionHandle.enter`."""
+        _check_text(text)
+        return await self._said("say", user, key, text=text)
+
+    async def side_talk(
+        self, text: str, user: str | Person | None = None, *, key: str = ""
+    ) -> Receipt:
+        """Ask something beside the work; see `SessionHandle.side_talk`."""
+        _check_text(text)
+        asked = {"name": "smalltalk", "arguments": {"text": text}}
+        return cast("Receipt", await self._said("command", user, key, **asked))
+
+    async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        reply = await self._said("command", None, "", name=name, arguments=arguments)
+        if not isinstance(reply, Reply) or not reply.ok:
+            raise UsageError(reply.text if isinstance(reply, Reply) else f"{name} was refused")
+        return dict(reply.data)
+
+    async def answer(
+        self, question: str, choice: Choice, reason: str = "", user: str | Person | None = None
+    ) -> None:
+        """Answer a question; see `SessionHandle.answer`."""
+        _one_of(choice, Choice, "choice")
+        given = {"id": question, "choice": choice, "reason": reason}
+        reply = await self._said("answer", user, "", **given)
+        if not isinstance(reply, Reply) or not reply.ok:
+            raise UsageError(reply.text if isinstance(reply, Reply) else "it was refused")
+
+    def queue(self) -> dict[str, Any]:
+        """Return the queue; see `SessionHandle.queue`."""
+        queue: dict[str, Any] = self._call("queue")
+        return queue
+
+    def inspect(self) -> dict[str, Any]:
+        """Return the whole state of the session as that program has it, without secrets."""
+        reach = self._link.reach
+        owner = reach.owner(self.id)
+        if owner is None:
+            raise UsageError(f"no program has session `{self.id}` open", _NEXT[_LEFT])
+        with closing(reach.link(self.id, owner)) as link:
+            state: dict[str, Any] = link.call("inspect")
+            return state
+
+    async def close(self) -> None:
+        """Do nothing: the session goes on in its program."""
+
+    async def finalize(self) -> None:
+        """Finalize the session."""
+        await self._command("finalize")
+
+
+def _check_text(text: str) -> None:
+    """Raise for what is no message."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a message is a text, not {text!r}")
+    if not text.strip():
+        raise Rejected("empty", "there is nothing in the message")
 
 
 class RunHandle(SessionHandle):
@@ -806,6 +894,23 @@ class Home:
             resume = partial(self._introduced, record.agent, self._own(agent), resume)
         return self._handle(await asyncio.to_thread(resume), agent)
 
+    async def session(self, session: str) -> SessionHandle:
+        """Return a session that is open, by its id or the beginning of it: here, or in another program.
+
+        Raises `UsageError` for one that no program has open, which `resume` takes up.
+        """
+        host = self._host
+        row = find_session(await asyncio.to_thread(host.store.sessions), session)
+        known = self._handles.get(row.session)
+        if known is not None and known.is_open:
+            return known
+        if (here := host.open_conversation(row.session)) is not None:
+            return self._handle(here)
+        elsewhere = SessionElsewhere(Reach(*self._places, host.store), row.session)
+        if not await asyncio.to_thread(lambda: elsewhere.is_open):
+            raise UsageError(f"no program has session `{row.session}` open", _NEXT[_LEFT])
+        return elsewhere
+
     @property
     def state(self) -> Path:
         """The folder with what this home keeps, beside its journal."""
@@ -822,7 +927,9 @@ class Home:
 
     def sessions(self) -> list[SessionInfo]:
         """List the home's sessions, the newest first, without those of subagents."""
-        return [SessionInfo(row) for row in self._host.store.sessions() if not row.parent]
+        host = self._host
+        found = listed(host.store, lambda session: host.open_conversation(session) is not None)
+        return [info for info in found if not info.parent]
 
     # Workflows ------------------------------------------------------------------------------------
 
@@ -837,8 +944,14 @@ class Home:
 
         Raises `ConfigError` with every problem of the file, and `UsageError` for unknown variables.
         """
-        place = _existing(folder)
-        host, plan = await asyncio.to_thread(self._planned, str(file), variables or {}, place)
+        place, paths = _existing(folder), self._host.paths
+
+        def opened() -> tuple[Host, RunPlan]:
+            plan, config = read_run(str(file), variables or {}, place, *self._places)
+            host = Host(paths, config, self._places[1], self._launch, self._store())
+            return self._following(host), plan
+
+        host, plan = await asyncio.to_thread(opened)
         try:
             conversation = await asyncio.to_thread(host.begin, place, plan)
         except SteersmanError:
@@ -861,22 +974,6 @@ class Home:
         await asyncio.to_thread(start_run, conversation, plan.spec.name)
         return handle
 
-    def _planned(
-        self, file: str, variables: Mapping[str, Any], folder: Path
-    ) -> tuple[Host, RunPlan]:
-        from ..workflows.flow.check import Surroundings, checked_workflow
-        from ..workflows.flow.variables import bind_values
-        from ..workflows.flow.workflow_file import find_workflow
-
-        self._host  # noqa: B018 - it is open
-        paths, environ = self._places
-        path = find_workflow(file, paths, folder)
-        around = Surroundings(paths=paths, folder=folder, environ=environ)
-        spec, config = checked_workflow(path, around)
-        plan = RunPlan(spec=spec, variables=bind_values(spec, variables))
-        host = self._following(Host(paths, config, environ, self._launch, self._store()))
-        return host, plan
-
     def _introduced(
         self, name: str, agent: OwnAgent, begin: Callable[[], Conversation]
     ) -> Conversation:
@@ -897,9 +994,8 @@ class Home:
 
     def _link(self, conversation: Conversation, host: Host) -> Link:
         session = conversation.session
-        link = self._links[session] = Link(
-            session, self._outcomes.pop(session), host.store, host.event_bus
-        )
+        reach = Reach(*self._places, host.store, lambda _: host)
+        link = self._links[session] = Link(session, self._outcomes.pop(session), reach)
         return link
 
 

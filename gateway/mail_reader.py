@@ -203,7 +203,7 @@ class MailReader:
         if posted.lane <= m.Lane.CONTROL or found is None:
             return True
         text = str(_object(posted.message.get("params")).get("text") or "")
-        return posted.message.get("method") in ("say", "send") and found.is_urgent(text)
+        return posted.message.get("method") == "say" and found.is_urgent(text)
 
     def _is_child(self, session: str) -> bool:
         """Whether a session is a subagent's, to which its parent passes messages."""

@@ -48,7 +48,10 @@ class Unanswered(StoreBusy):
 
 
 class OneShotClient:
-    """Sends one message or command to one session of a home, as `user`, and returns the receipt."""
+    """Sends messages and commands to one session of a home, as `user`, and returns the receipts.
+
+    It stands where a connection to the session's owner stands, too, if that is on another machine.
+    """
 
     def __init__(
         self,
@@ -57,31 +60,30 @@ class OneShotClient:
         store: Store,
         session: str,
         user: str = "",
-        key: str = "",
     ) -> None:
+        self.session = session
         self._paths = paths
         self._environ = environ
         self._store = store
-        self._session = session
         self._user = user
-        self._key = key or f"k-{secrets.token_hex(8)}"
         self.waits_because = ""
 
-    def say(self, text: str, explicit: str = "auto", *, is_plain: bool = False) -> ReceiptEvent:
+    def say(
+        self, text: str, explicit: str = "auto", *, is_plain: bool = False, key: str = ""
+    ) -> ReceiptEvent:
         """Send a message; return the `accepted`, `rejected` or `result` event.
 
-        `is_plain`: a slash at its beginning has no meaning. A message that stays in the mailbox is
-        accepted as `posted`, and `waits_because` says why.
+        `is_plain`: a slash at its beginning has no meaning; `key` is its client id. One that stays in
+        the mailbox is accepted as `posted`, and `waits_because` says why.
         """
-        lane = m.Lane.CONTROL if explicit == "interrupt" else m.Lane.DATA
+        key = key or _new_key()
         try:
-            receipt: ReceiptEvent = self._do(
-                "say", {"text": text, "as": explicit, "plain": is_plain}, lane
+            receipt: ReceiptEvent = self.call(
+                "say", **{"text": text, "as": explicit, "plain": is_plain, "client_id": key}
             )
         except Unanswered as waiting:
             self.waits_because = f"{waiting.message}. {waiting.hint}"
-            at = Stamp(seq=None, time=iso(time.time()), session=self._session)
-            key = self._key
+            at = Stamp(seq=None, time=iso(time.time()), session=self.session)
             said = m.Said(text=text, client_id=key, user=self._user)
             return accepted(at, id=key, said=said, routed=m.Routed(said_as="posted"))
         return receipt
@@ -91,23 +93,40 @@ class OneShotClient:
 
         Raises `Unanswered` if it stays in the mailbox.
         """
-        params = {"name": call.command.name, "arguments": dict(call.arguments)}
-        lane = m.Lane.CONTROL if call.command.is_urgent else m.Lane.DATA
-        receipt: ReceiptEvent = self._do("command", params, lane)
+        receipt: ReceiptEvent = self.call(
+            "command", name=call.command.name, arguments=dict(call.arguments)
+        )
         return receipt
 
-    def request(self, method: str, lane: m.Lane = m.Lane.CONTROL, **params: Any) -> Any:
-        """Carry out another method of the control socket; return its result. Raises as `run`."""
-        return self._do(method, params, lane)
+    def call(self, method: str, **params: Any) -> Any:
+        """Carry out a method of the control socket; return its result. Raises as `run`."""
+        match method:
+            case "inspect":
+                from .views.dump import dump_session
+                from .wording.redaction import redactor_of
 
-    def _do(self, method: str, params: dict[str, Any], lane: m.Lane) -> Any:
+                row = self._store.row(self.session)
+                return redactor_of(self._environ, row.folder).data(dump_session(self._store, row))
+            case "edit":  # lasts as long as a connection, which is none here
+                return {"ok": True}
+            case "sessions" | "resumable":  # of another machine's files
+                return []
+            case _:
+                return self._post(method, params)
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    def _post(self, method: str, params: dict[str, Any]) -> Any:
         """Post a request, and return the answer to it."""
-        request = {"method": method, "params": params, "user": self._user}
+        user = str(params.pop("user", "")) or self._user
+        key = str(params.pop("client_id", "")) or _new_key()
+        request = {"method": method, "params": params, "user": user}
         with closing(open_store(self._paths)) as store:  # the other one may only read
-            row = store.row(self._session)
-            posted = store.post(self._session, lane, request, self._key)
+            row = store.row(self.session)
+            posted = store.post(self.session, _lane(method, params), request, key)
             answer = self._answer(store, row, posted)
-            return self._journalled(store, row.seq) if answer is None else result_of(answer)
+            return self._journalled(store, row.seq, key) if answer is None else result_of(answer)
 
     def _answer(self, store: Store, row: SessionRow, posted: int) -> dict[str, Any] | None:
         """Wait for the answer to a message, and take it in where no process does.
@@ -117,7 +136,7 @@ class OneShotClient:
         node, limit = "", time.monotonic() + LIMIT
         deadline = time.monotonic() + OWNER_TIMEOUT
         while True:
-            owner = self._store.owner(self._session)
+            owner = self._store.owner(self.session)
             now = time.monotonic()
             if owner is None and _has_node(store, row):
                 if node:  # its owner has gone: a node gets its full time
@@ -133,22 +152,22 @@ class OneShotClient:
             answer = store.reply(posted, 0.0 if is_late else LOOK)
             if answer is not None:
                 return answer
-            if posted not in _unread(store, self._session) and not store.is_owned(self._session):
+            if posted not in _unread(store, self.session) and not store.is_owned(self.session):
                 return store.reply(posted, 0.0)  # decided by a process that has ended since
             if is_late:
                 raise _unanswered(row, owner)
 
-    def _journalled(self, store: Store, after: int) -> ReceiptEvent:
+    def _journalled(self, store: Store, after: int, key: str) -> ReceiptEvent:
         """Return the receipt from the journal after an entry. Raises `StoreBusy` if there is none."""
         from .event_feed import Pages
 
-        pages = Pages(store, self._session, after)
+        pages = Pages(store, self.session, after)
         while page := pages.next():
             for event in page:
-                if is_receipt(found := cast("Event", event.data), self._key):
+                if is_receipt(found := cast("Event", event.data), key):
                     return found
         raise StoreBusy(
-            f"session `{self._session}` has decided, and its process ended before it answered",
+            f"session `{self.session}` has decided, and its process ended before it answered",
             "`steersman queue list` and `steersman inspect` show what became of it",
         )
 
@@ -172,6 +191,22 @@ class OneShotClient:
                 host.take_in(row.session)
             except StoreBusy:
                 return
+
+
+def _new_key() -> str:
+    return f"k-{secrets.token_hex(8)}"
+
+
+def _lane(method: str, params: Mapping[str, Any]) -> m.Lane:
+    """Return the lane of a request: talk, and what keeps the order of talk, waits its turn."""
+    is_urgent = True
+    if method == "say":
+        is_urgent = params.get("as") == "interrupt"
+    elif method == "command":
+        from .commands.registry import call
+
+        is_urgent = call(str(params["name"]), params["arguments"]).command.is_urgent
+    return m.Lane.CONTROL if is_urgent else m.Lane.DATA
 
 
 def _unanswered(row: SessionRow, owner: Owner | None) -> Unanswered:

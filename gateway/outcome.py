@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from ..actors.environment import Publication
 from ..journal import entries as e
 from ..journal.codec import decode_entry
@@ -16,12 +18,28 @@ from ..journal.store import Store
 from ..machines import protocol as m
 from ..machines.conversation import Usage
 from ..machines.errors import SteersmanError, StoreError, UnknownSession
+from ..machines.value import Value
+from .events.contract import (
+    AcceptedEvent,
+    Event,
+    QueueEvent,
+    RejectedEvent,
+    TurnEndedEvent,
+    TurnUsage,
+    has_left,
+)
+from .wording.acknowledgement import rejected_text
 
 Status = Literal["done", "steered", "withdrawn", "interrupted", "failed"]
 
 REMEMBERED = 100
 """Turns whose answers are at hand; those of older ones are read from the journal."""
 
+LEFT_BEFORE = (
+    "the session was left before the message had its turn",
+    "it waits in the queue: resume the session, then resume_queue()",
+)
+"""Why the outcome of a message is not known."""
 _BECAME: dict[str, Status] = {
     "done": "done",
     "failed": "failed",
@@ -102,10 +120,7 @@ class Outcomes:
 
     def close(self) -> None:
         """Tell everybody that the session was left."""
-        self._fault = UnknownSession(
-            "the session was left before the message had its turn",
-            "it waits in the queue: resume the session, then resume_queue()",
-        )
+        self._fault = UnknownSession(*LEFT_BEFORE)
         self._wake(tuple(self._waiting))
 
     def _wake(self, items: tuple[str, ...]) -> None:
@@ -185,3 +200,138 @@ def later(loop: asyncio.AbstractEventLoop, do: Callable[[], object]) -> None:
     """Have something done on a program's loop, unless that is closed; from any thread."""
     with suppress(RuntimeError):  # it is
         loop.call_soon_threadsafe(do)
+
+
+# By events, also those of another process ---------------------------------------------------------
+
+
+class Ending(Value):
+    """How a message ended: as its turn did, or without one.
+
+    `status` is that of its turn; `completed` of what needs none; `rejected`; `withdrawn` from the queue;
+    `held` there while nothing runs; or `left`, as the session was. `reason` says why it failed or was
+    rejected.
+    """
+
+    status: str
+    turn: str = ""
+    usage: TurnUsage | None = None
+    reason: str = ""
+
+
+class _Waiting(Struct, kw_only=True):
+    """One message: its queue item, and the turn that it entered as a steer."""
+
+    accepted: asyncio.Future[str]
+    ended: asyncio.Future[Ending]
+    item: str = ""
+    turn: str = ""
+
+    def end(self, ending: Ending) -> None:
+        if not self.ended.done():
+            self.ended.set_result(ending)
+
+
+class Endings:
+    """The messages of one session that are awaited, by their client ids. Belongs to one asyncio loop.
+
+    A message has ended at the end of the turn that it began or entered, with the result of a command, at
+    once if it only stopped something, and if it was removed from the queue or is held.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Waiting] = {}
+
+    def expect(self, key: str) -> asyncio.Future[Ending]:
+        """Await the end of a message that is about to be sent."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(accepted=loop.create_future(), ended=loop.create_future())
+        self._waiting[key] = waiting
+        return waiting.ended
+
+    async def accepted(self, key: str) -> str:
+        """Return what a message was accepted as: turn, queue, steer …, or rejected."""
+        return await self._waiting[key].accepted
+
+    async def ended(self, key: str) -> Ending:
+        """Return how a message ended."""
+        try:
+            return await self._waiting[key].ended
+        finally:
+            self.forget(key)
+
+    def forget(self, key: str) -> None:
+        """Stop awaiting a message."""
+        self._waiting.pop(key, None)
+
+    def answered(self, key: str) -> None:
+        """Note that a message has its answer, if it is awaited."""
+        if waiting := self._waiting.get(key):
+            waiting.end(Ending(status="completed"))
+
+    def hear(self, event: Event, *, is_parked: bool = False) -> None:
+        """Receive an event of the session itself; `is_parked`: nothing runs in the session."""
+        match event["type"]:
+            case "accepted" | "rejected":
+                self._receipt(event)
+            case "result":
+                self.answered(event["client_id"] or "")
+            case "steered":
+                for waiting in self._of_item(event["id"]):
+                    waiting.turn = event["turn"]
+            case "requeued":
+                for waiting in self._of_item(event["id"]):
+                    waiting.item, waiting.turn = event["item"], ""
+            case "turn_ended":
+                self._turn_ended(event)
+            case "queue":
+                self._queue_changed(event, is_parked=is_parked)
+            case "session_suspended" | "session_finalized":
+                for waiting in self._all():
+                    waiting.end(Ending(status="left"))
+            case _:  # no message waits for other events
+                return
+
+    def _receipt(self, event: AcceptedEvent | RejectedEvent) -> None:
+        waiting = self._waiting.get(event["client_id"] or "")
+        if waiting is None or waiting.accepted.done():
+            return
+        if event["type"] == "rejected":
+            waiting.end(Ending(status="rejected", reason=rejected_text(event)))
+            waiting.accepted.set_result("rejected")
+            return
+        waiting.accepted.set_result(event["as"])
+        if event["as"] == "command":
+            return
+        if event["number"] is None or event["as"] == "side_talk":
+            # an interrupt or a side talk has no turn of its own to wait for
+            waiting.end(Ending(status="completed"))
+        else:
+            waiting.item = event["id"]
+
+    def _turn_ended(self, event: TurnEndedEvent) -> None:
+        status = event["status"]
+        is_failed = status not in ("completed", "interrupted")
+        ending = Ending(
+            status=status,
+            turn=event["turn"],
+            usage=event["usage"],
+            reason=event.get("reason", status if is_failed else ""),
+        )
+        for waiting in self._all():
+            if event["item"] == waiting.item or event["turn"] == waiting.turn:
+                waiting.end(ending)
+
+    def _queue_changed(self, event: QueueEvent, *, is_parked: bool) -> None:
+        """End messages that left the queue without a turn, or that are held while nothing runs."""
+        for waiting in self._all():
+            if waiting.item and not waiting.turn and has_left(event, waiting.item):
+                waiting.end(Ending(status="withdrawn"))
+            elif waiting.item and is_parked:
+                waiting.end(Ending(status="held"))
+
+    def _of_item(self, item: str) -> list[_Waiting]:
+        return [waiting for waiting in self._all() if waiting.item == item]
+
+    def _all(self) -> list[_Waiting]:
+        return list(self._waiting.values())

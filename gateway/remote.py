@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..journal.folder import PrivateFolder
 from ..journal.lock import Owner
@@ -36,50 +36,8 @@ def result_of(answer: Mapping[str, Any]) -> Any:
     return answer["result"]
 
 
-class SessionLink(Protocol):
-    """The way to a session of another process. `over` are the events after which it leads nowhere.
-
-    `is_live`: its events are also those that are in no journal, such as text as it streams.
-    """
-
-    session: str
-
-    @property
-    def is_live(self) -> bool:
-        """Whether events come that are in no journal."""
-        ...
-
-    @property
-    def over(self) -> tuple[str, ...]:
-        """The types of the events after which no other comes."""
-        ...
-
-    def call(self, method: str, **params: Any) -> Any:
-        """Carry a method of the control socket out. Raises `SteersmanError`."""
-        ...
-
-    def events(self) -> tuple[int, Iterator[Event]]:
-        """Return the newest entry that was told of, and the session's events after it."""
-        ...
-
-    def close(self) -> None:
-        """Close it; a reader in another thread returns."""
-        ...
-
-
-def is_near(state: Path, owner: Owner) -> bool:
-    """Whether a process can be reached by its socket: it is on this host, with the same state folder.
-
-    A host may have nodes of several accounts or containers; they reach each other as from other machines.
-    """
-    return owner.is_here and (state / SOCKETS / f"{owner.node}.sock").exists()
-
-
 class Remote:
     """A connection to the process that owns a session; `timeout` in seconds for each answer."""
-
-    is_live = True
-    over = ("session_suspended", "session_finalized")
 
     def __init__(self, session: str, connection: socket.socket) -> None:
         self.session = session

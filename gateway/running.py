@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,32 @@ class RunPlan(Value):
     def name(self) -> str:
         """The name of the run's session, in place of an agent's name."""
         return f"{WORKFLOW}{self.spec.name}"
+
+
+def read_run(
+    workflow: str,
+    variables: Mapping[str, Any] | Sequence[str],
+    folder: Path,
+    paths: Paths,
+    environ: Mapping[str, str],
+) -> tuple[RunPlan, Config]:
+    """Read a workflow, by name or file, and the configuration of its run in a folder.
+
+    The values of variables are given by name, or as texts `NAME=VALUE`.
+
+    Raises `ConfigError` with every problem of the file, and `UsageError` for unknown variables.
+    """
+    from ..workflows.flow.check import Surroundings, checked_workflow
+    from ..workflows.flow.variables import bind_texts, bind_values
+    from ..workflows.flow.workflow_file import find_workflow
+
+    around = Surroundings(paths=paths, folder=folder, environ=environ)
+    spec, config = checked_workflow(find_workflow(workflow, paths, folder), around)
+    if isinstance(variables, Mapping):
+        bound = bind_values(spec, variables)
+    else:
+        bound = bind_texts(spec, variables)
+    return RunPlan(spec=spec, variables=bound), config
 
 
 def plan_of(copy: WorkflowCopy) -> RunPlan:

@@ -22,6 +22,7 @@ import typer
 from msgspec.structs import asdict, replace
 
 from ...gateway.plugins import plug_in_states
+from ...gateway.session_info import state_of
 from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import redactor_of
 from ...journal.store import Store
@@ -34,7 +35,7 @@ from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ..options import Json
 from ..output import can_colour, show, show_document
-from ..stored import disk_use, state_word, stored
+from ..stored import disk_use, stored
 from ..wrapping import wrapped
 from .doctor_home import Finding, Verdict, home_findings
 
@@ -344,7 +345,7 @@ def _store(paths: Paths) -> Iterator[Finding]:
         with stored(os.environ) as store:
             rows = store.sessions()
             words = {
-                row.session: state_word(row, is_owned=store.is_owned(row.session)) for row in rows
+                row.session: state_of(row, is_owned=store.is_owned(row.session)) for row in rows
             }
             rows = [row for row in rows if words[row.session] != "never began"]
             use = disk_finding(store, paths)

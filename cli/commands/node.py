@@ -146,7 +146,7 @@ def evict(
         row = named_session(store, session)
         if store.owner(row.session) is None:
             raise SteersmanError(f"no program has session `{row.session}` open")
-        OneShotClient(paths, os.environ, store, row.session).request("evict")
+        OneShotClient(paths, os.environ, store, row.session).call("evict")
     show(f"Session {row.session} was given back; a message to it has it taken again.")
     return 0
 

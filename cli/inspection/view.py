@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -72,14 +71,14 @@ ANSWER = 2.0
 
 def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[str, Any]:
     """Dump a session from its owner process; without one, or without an answer, from the store."""
-    owner = store.owner(row.session)
-    if owner is not None and (owner.pid, owner.is_here) != (os.getpid(), True):
-        from ...gateway.remote import Remote
+    from ...gateway.reach import Reach
 
+    reach = Reach(Paths.of(environ), environ, store)
+    owner = reach.owner(row.session)
+    if owner is not None:
         try:
-            state = Paths.of(environ).state
-            with closing(Remote.connect(state, row.session, owner, ANSWER)) as remote:
-                live: dict[str, Any] = remote.call("inspect")
+            with closing(reach.link(row.session, owner, ANSWER)) as link:
+                live: dict[str, Any] = link.call("inspect")
                 return live
         except StoreError as error:
             warn(f"steersman: {error.message}; showing what is stored")

@@ -6,14 +6,16 @@ is read twice a second. Streamed text is drawn at most a few times a second.
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import aclosing, contextmanager
 
-from ...gateway.remote import Remote
+from ...gateway.follow import Follower
+from ...gateway.reach import Reach
 from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import audited_but_colours
 from ...journal.store import SessionRow, Store
@@ -24,8 +26,6 @@ from .view import dump_now, printed
 
 PAUSE = 0.25
 """Seconds between two drawings."""
-POLL = 0.5
-"""Seconds between two reads of the store, if no program has the session open."""
 
 
 def watch(environ: Mapping[str, str], store: Store, row: SessionRow, form: str) -> int:
@@ -40,52 +40,32 @@ def watch(environ: Mapping[str, str], store: Store, row: SessionRow, form: str) 
 
 
 def changes(environ: Mapping[str, str], store: Store, session: str) -> Generator[None]:
-    """Yield at once, and then after each possible change; never ends."""
-    yield
-    while True:
-        seen = store.row(session)
-        owner = store.owner(session)
-        if owner is None:
-            time.sleep(POLL)
-            if store.row(session) != seen or store.owner(session) is not None:
-                yield
-            continue
-        try:
-            remote = Remote.connect(Paths.of(environ).state, session, owner)
-        except SteersmanError:
-            time.sleep(POLL)
-            continue
-        with closing(remote):
-            yield from _after_events(remote)
-        yield
+    """Yield at once, and then after each possible change, but not more often than can be drawn."""
+    came = threading.Event()
+    follower = Follower(Reach(Paths.of(environ), environ, store), session, None, below="all")
 
+    async def follow() -> None:
+        async with aclosing(follower.batches()) as batches:
+            async for batch in batches:
+                if batch.events or batch.is_joined:
+                    came.set()
 
-def _after_events(remote: Remote) -> Generator[None]:
-    """Yield after events, but not more often than can be drawn; ends when the owner does."""
-    try:
-        _, events = remote.events()
-    except SteersmanError:
-        time.sleep(POLL)
-        return
-    came, is_over = threading.Event(), threading.Event()
+    faults: list[SteersmanError] = []
 
     def listen() -> None:
         try:
-            for _ in events:
-                came.set()
-        except (SteersmanError, OSError, ValueError):
-            pass  # the owner or this process closed the connection
-        finally:
-            is_over.set()
+            asyncio.run(follow())
+        except SteersmanError as fault:
+            faults.append(fault)
             came.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    yield  # for changes before the subscription
-    while not is_over.is_set():
+    while not faults:
+        yield
         came.wait()
         came.clear()
-        yield
         time.sleep(PAUSE)
+    raise faults[0]
 
 
 @contextmanager

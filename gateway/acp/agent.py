@@ -51,7 +51,8 @@ from ..conversation import Conversation
 from ..events.contract import Event, TurnUsage
 from ..home.home import refuse_run
 from ..host.host import Host
-from .session import EditorSession
+from ..session_info import listed
+from .session import CANCELLED, EditorSession
 from .update import Block, said_of
 
 T = TypeVar("T")
@@ -188,25 +189,25 @@ class AcpAgent:
     ) -> ListSessionsResponse:
         """List the sessions that can be loaded, newest activity first."""
         host = await self._host(_folder(cwd) if cwd else Path.cwd())
-        rows = await asyncio.to_thread(host.store.sessions)
-        rows = [
-            row
-            for row in rows
-            if not row.parent
-            and row.has_begun
-            and row.state != "finalized"
-            and cwd in (None, row.folder)
+        known = [
+            info
+            for info in await asyncio.to_thread(listed, host.store)
+            if info.has_begun
+            and not info.parent
+            and info.state != "finalized"
+            and cwd in (None, info.folder)
         ]
         start = int(cursor) if cursor and cursor.isdecimal() else 0
-        more = str(start + PAGE) if start + PAGE < len(rows) else None
+        more = str(start + PAGE) if start + PAGE < len(known) else None
         found = [
             SessionInfo(
-                session_id=row.session,
-                cwd=row.folder,
-                title=row.name or row.title or None,
-                updated_at=datetime.fromtimestamp(row.updated, UTC).isoformat(),
+                session_id=info.id,
+                cwd=info.folder,
+                title=info.name or info.title or None,
+                updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
+                field_meta={"steersman": {"state": info.activity or info.state}},
             )
-            for row in rows[start : start + PAGE]
+            for info in known[start : start + PAGE]
         ]
         return ListSessionsResponse(sessions=found, next_cursor=more)
 
@@ -218,8 +219,11 @@ class AcpAgent:
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Send a message; the answer comes when the message is done."""
-        outcome = await self._known(session_id).prompt(said_of(prompt))
-        return PromptResponse(stop_reason=outcome.stop_reason, usage=_usage(outcome.usage))
+        end = await self._known(session_id).prompt(said_of(prompt))
+        return PromptResponse(
+            stop_reason="cancelled" if end.status in CANCELLED else "end_turn",
+            usage=_usage(end.usage),
+        )
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Interrupt the running turn."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
 from acp.exceptions import RequestError
@@ -17,25 +17,17 @@ from acp.schema import (
     PermissionOption,
     SessionConfigOptionSelect,
 )
-from msgspec import Struct
 
 from ...machines.errors import UnknownSession, UsageError
-from ...machines.value import Value
 from ..commands.command import CommandCall, Reply
 from ..commands.registry import NAMES
 from ..conversation import Conversation
 from ..events.contract import (
-    AcceptedEvent,
     Event,
     QuestionEvent,
-    QueueEvent,
-    RejectedEvent,
-    TurnEndedEvent,
-    TurnUsage,
-    has_left,
 )
 from ..host.host import Host
-from ..wording.acknowledgement import rejected_text
+from ..outcome import Ending, Endings
 from .update import (
     NOT_HERE,
     EditorUpdates,
@@ -47,138 +39,13 @@ from .update import (
     history,
 )
 
-StopReason = Literal["end_turn", "cancelled"]
-ENDS: dict[str, StopReason] = {"completed": "end_turn", "interrupted": "cancelled"}
+CANCELLED = ("interrupted", "withdrawn", "held", "left")
+"""How a prompt ends that was not carried out."""
 OPTIONS = [
     PermissionOption(option_id="allow", name="Allow", kind="allow_once"),
     PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
     PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
 ]
-
-
-class PromptOutcome(Value):
-    """How a prompt ended: `fault` says why its turn failed, or why it was not accepted."""
-
-    stop_reason: StopReason
-    usage: TurnUsage | None = None
-    fault: str = ""
-
-
-class _Waiting(Struct, kw_only=True):
-    """One prompt: its queue item, and the turn that it entered as a steer."""
-
-    accepted: asyncio.Future[str]
-    ended: asyncio.Future[PromptOutcome]
-    item: str = ""
-    turn: str = ""
-
-    def end(self, outcome: PromptOutcome) -> None:
-        if not self.ended.done():
-            self.ended.set_result(outcome)
-
-
-class Prompts:
-    """One session's open prompts, by their client ids. Belongs to one asyncio loop.
-
-    A prompt is answered when its message is done: at the end of the turn that it began or entered, with
-    the result of a command, at once if it only stopped something, and as cancelled if it was removed from
-    the queue or is held. What belongs to it has been sent before.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, _Waiting] = {}
-        self._turn = ""
-
-    def expect(self, key: str) -> None:
-        """Await the outcome of a message that is about to be sent."""
-        loop = asyncio.get_running_loop()
-        self._waiting[key] = _Waiting(accepted=loop.create_future(), ended=loop.create_future())
-
-    async def accepted(self, key: str) -> str:
-        """Return what a message was accepted as: turn, queue, steer …, or rejected."""
-        return await self._waiting[key].accepted
-
-    async def ended(self, key: str) -> PromptOutcome:
-        """Return how a message ended."""
-        try:
-            return await self._waiting[key].ended
-        finally:
-            self.forget(key)
-
-    def forget(self, key: str) -> None:
-        """Stop awaiting a message."""
-        self._waiting.pop(key, None)
-
-    def answered(self, key: str) -> None:
-        """Note that a message has its answer, if it is awaited."""
-        if prompt := self._waiting.get(key):
-            prompt.end(PromptOutcome(stop_reason="end_turn"))
-
-    def hear(self, event: Event, *, is_parked: bool) -> None:
-        """Receive an event of the session itself; `is_parked`: nothing runs in the session."""
-        match event["type"]:
-            case "accepted" | "rejected":
-                self._receipt(event)
-            case "result":
-                self.answered(event["client_id"] or "")
-            case "turn_started":
-                self._turn = event["turn"]
-            case "steered":
-                for prompt in self._of_item(event["id"]):
-                    prompt.turn = self._turn
-            case "requeued":
-                for prompt in self._of_item(event["id"]):
-                    prompt.item, prompt.turn = event["item"], ""
-            case "turn_ended":
-                self._turn_ended(event)
-            case "queue":
-                self._queue_changed(event, is_parked=is_parked)
-            case "session_suspended" | "session_finalized":
-                for prompt in self._all():
-                    prompt.end(PromptOutcome(stop_reason="cancelled"))
-            case _:  # no prompt waits for other events
-                return
-
-    def _receipt(self, event: AcceptedEvent | RejectedEvent) -> None:
-        prompt = self._waiting.get(event["client_id"] or "")
-        if prompt is None or prompt.accepted.done():
-            return
-        if event["type"] == "rejected":
-            prompt.end(PromptOutcome(stop_reason="end_turn", fault=rejected_text(event)))
-            prompt.accepted.set_result("rejected")
-            return
-        prompt.accepted.set_result(event["as"])
-        if event["as"] == "command":
-            return
-        if event["number"] is None or event["as"] == "side_talk":
-            # an interrupt or a side talk has no turn of its own to wait for
-            prompt.end(PromptOutcome(stop_reason="end_turn"))
-        else:
-            prompt.item = event["id"]
-
-    def _turn_ended(self, event: TurnEndedEvent) -> None:
-        self._turn = ""
-        status = event["status"]
-        fault = event.get("reason", status) if status not in ENDS else ""
-        outcome = PromptOutcome(
-            stop_reason=ENDS.get(status, "end_turn"), usage=event["usage"], fault=fault
-        )
-        for prompt in self._all():
-            if event["item"] == prompt.item or event["turn"] == prompt.turn:
-                prompt.end(outcome)
-
-    def _queue_changed(self, event: QueueEvent, *, is_parked: bool) -> None:
-        """Cancel prompts that left the queue without a turn, or that are held while nothing runs."""
-        for prompt in self._all():
-            is_gone = prompt.item and not prompt.turn and has_left(event, prompt.item)
-            if is_gone or (prompt.item and is_parked):
-                prompt.end(PromptOutcome(stop_reason="cancelled"))
-
-    def _of_item(self, item: str) -> list[_Waiting]:
-        return [prompt for prompt in self._all() if prompt.item == item]
-
-    def _all(self) -> list[_Waiting]:
-        return list(self._waiting.values())
 
 
 class EditorSession:
@@ -197,7 +64,7 @@ class EditorSession:
         self.conversation = conversation
         self.host, self._client = host, client
         self._updates = EditorUpdates(self.id, folder, words, self._output)
-        self._prompts = Prompts()
+        self._prompts = Endings()
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
         self._is_introduced = asyncio.Event()
@@ -205,13 +72,13 @@ class EditorSession:
 
     # Requests of the editor -----------------------------------------------------------------------
 
-    async def prompt(self, said: PromptParts) -> PromptOutcome:
+    async def prompt(self, said: PromptParts) -> Ending:
         """Send a message, and wait until it is done. Raises `RequestError`."""
         key = await self._say(said)
-        outcome = await self._prompts.ended(key)
-        if outcome.fault:
-            raise RequestError(-32603, outcome.fault)
-        return outcome
+        end = await self._prompts.ended(key)
+        if end.status not in ("completed", *CANCELLED):
+            raise RequestError(-32603, end.reason)
+        return end
 
     async def steer(self, said: PromptParts, must_run: bool) -> str:
         """Send a steer to the running turn; return the outcome as the extension names it.

@@ -38,18 +38,13 @@ def _fault(message: dict[str, Any]) -> str:
 class LineTransport:
     """A transport of the protocol's library; lives on one asyncio loop.
 
-    `write` takes a line and must not block.
+    `lines` are those that are read, none at the end of the input; `write` takes one and must not block.
     """
 
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+    def __init__(self, lines: asyncio.Queue[str | None], write: Callable[[str], None]) -> None:
+        self._lines, self._write = lines, write
         self._unanswered = 0
         self._is_settled = asyncio.Event()
-
-    def feed(self, line: str | None) -> None:
-        """Add a line that was read; none at the end of the input."""
-        self._lines.put_nowait(line)
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
@@ -99,4 +94,4 @@ class LineTransport:
 
     async def close(self) -> None:
         """End the input."""
-        self.feed(None)
+        self._lines.put_nowait(None)

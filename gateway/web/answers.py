@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from msgspec import Meta
 
 from ..events.contract import Event, QueueView
+from ..session_info import SessionInfo
 from ..views.schedule_view import ScheduleNow
 
 if TYPE_CHECKING:
@@ -15,32 +16,10 @@ else:  # what derives a schema takes no union of dictionaries: it refers to that
     OneEvent = Annotated[Any, Meta(extra_json_schema={"$ref": "#/components/schemas/Event"})]
 
 
-class SessionView(TypedDict):
-    """A session in a list."""
-
-    id: str
-    name: str
-    """that a person gave it; may be empty"""
-    title: str
-    folder: str
-    agent: str
-    workflow: str
-    parent: str
-    """the session above a subagent's, else empty"""
-    state: str
-    open: Literal["here", "elsewhere", "no"]
-    waiting: int
-    asking: int
-    interrupted: int
-    seq: int
-    created: float
-    updated: float
-
-
 class SessionPage(TypedDict):
     """Sessions, the newest first; `next` continues the list (`after`), null at its end."""
 
-    sessions: list[SessionView]
+    sessions: list[SessionInfo]
     next: str | None
 
 

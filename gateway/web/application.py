@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from http import HTTPStatus
+from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 import pykka
+from msgspec import to_builtins
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, JSONServerSentEvent
 from starlette.applications import Starlette
@@ -22,6 +24,8 @@ from ...machines.catalogue import MACHINES
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
 from ..commands.registry import call
 from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
+from ..follow import Batch
+from ..session_info import SessionInfo
 from ..views.dump import Dump
 from ..views.story import StoryView
 from . import requests as ask
@@ -34,12 +38,10 @@ from .answers import (
     SessionChoices,
     SessionPage,
     SessionQueue,
-    SessionView,
     StateView,
 )
 from .desk import Desk
 from .openapi import TAKEN_IN, openapi
-from .stream import frames
 
 BEAT = 15
 """Seconds after which an idle stream sends a sign of life."""
@@ -141,36 +143,37 @@ class Api:
                 raise HTTPException(422, f"not a request: {error}") from None
             if isinstance(answer, Response):
                 return answer
-            status = TAKEN_IN if answer.get("type") == "accepted" else entry.status
-            return JSONResponse(answer, status)
+            data = to_builtins(answer)
+            status = TAKEN_IN if data.get("type") == "accepted" else entry.status
+            return JSONResponse(data, status)
 
         return guarded
 
     async def list_sessions(self, request: Request) -> SessionPage:
         """List the sessions of the home, the newest first."""
-        return await self._desk.sessions(request.state.query)
+        return await asyncio.to_thread(self._desk.sessions, request.state.query)
 
     async def choices(self, request: Request) -> SessionChoices:
         """Return what a new session in a folder can be of: the agents and models that are configured."""
         query: ask.Where = request.state.query
-        return await self._desk.choices(query.folder)
+        return await asyncio.to_thread(self._desk.choices, query.folder)
 
     async def schedules(self, request: Request) -> ScheduleList:
         """List the schedules: when each happens next, what came of it last, and what it said."""
-        return ScheduleList(schedules=await self._desk.schedules())
+        return ScheduleList(schedules=await asyncio.to_thread(self._desk.schedules))
 
-    async def open_session(self, request: Request) -> SessionView:
+    async def open_session(self, request: Request) -> SessionInfo:
         """Begin a session, or take one up, so that it runs here."""
         body: ask.NewSession = request.state.body
         if bool(body.folder) == bool(body.resume):
             raise HTTPException(422, "give either a `folder` or a session to `resume`")
         if body.resume and (body.agent or body.model):
             raise HTTPException(422, "a session keeps its agent; `/model` changes its model")
-        return await self._desk.open(body.model_dump())
+        return await asyncio.to_thread(self._desk.open, body.model_dump())
 
-    async def show_session(self, request: Request) -> SessionView:
+    async def show_session(self, request: Request) -> SessionInfo:
         """Describe a session."""
-        return await self._desk.session(_session(request))
+        return await asyncio.to_thread(self._desk.session, _session(request))
 
     async def say(self, request: Request) -> Receipt:
         """Send a message; the answer is its receipt, and the message is durable then."""
@@ -189,13 +192,13 @@ class Api:
     async def events(self, request: Request) -> EventPage | EventSourceResponse:
         """Stream the events after an entry, or return those of the journal as one page."""
         session, query = _session(request), cast("ask.JournalPart", request.state.query)
-        newest = (await self._desk.session(session))["seq"]
+        newest = (await asyncio.to_thread(self._desk.session, session)).seq
         last = request.headers.get("last-event-id") or query.after or "0"
         is_number = last.isascii() and last.isdecimal() and len(last) <= LONGEST_NUMBER
         after = min(int(last), newest) if is_number else 0
         if query.upto is not None:
             upto = min(query.upto, after + ask.LARGEST_PAGE)
-            return EventPage(events=await self._desk.page(session, after, upto))
+            return EventPage(events=await asyncio.to_thread(self._desk.page, session, after, upto))
         source = self._frames(request, session, after)
         return EventSourceResponse(source, ping=BEAT, headers={"Cache-Control": "no-store"})
 
@@ -260,12 +263,14 @@ class Api:
     async def sequence(self, request: Request) -> PlainTextResponse:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
         query: ask.UpTo = request.state.query
-        return PlainTextResponse(await self._desk.sequence(_session(request), query.at))
+        return PlainTextResponse(
+            await asyncio.to_thread(self._desk.sequence, _session(request), query.at)
+        )
 
     async def why(self, request: Request) -> StoryView:
         """Return the history of a message, by its number, id or client id, and where it stands."""
         query: ask.Named = request.state.query
-        return await self._desk.why(_session(request), query.message)
+        return await asyncio.to_thread(self._desk.why, _session(request), query.message)
 
     async def machines(self, request: Request) -> MachineList:
         """Return the states of each machine by its name, in order."""
@@ -301,6 +306,17 @@ class Api:
         if receipt["type"] == "result" and not receipt["ok"]:
             raise RequestRefused(receipt["text"] or "refused", receipt=receipt)
         return receipt
+
+
+def frames(batch: Batch) -> list[dict[str, Any]]:
+    """Return the events as server-sent events; the last one of an entry bears the entry's number."""
+    found: list[dict[str, Any]] = []
+    for seq, group in groupby(batch.events, key=lambda event: event["seq"]):
+        told: list[dict[str, Any]] = [{"data": event} for event in group]
+        if seq is not None and seq <= batch.confirmed:
+            told[-1]["id"] = str(seq)
+        found += told
+    return found
 
 
 def _session(request: Request) -> str:

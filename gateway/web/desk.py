@@ -9,16 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from datetime import datetime
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from msgspec.structs import replace
-
-from ...journal.lock import Owner
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import StoreBusy, UnknownSession, UsageError
@@ -30,37 +26,48 @@ from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..control import Requests
 from ..event_feed import Pages
-from ..events.contract import Event
+from ..events.contract import Event, Stamp
 from ..events.translation import queue_view
+from ..follow import Batch, Follower
+from ..home.trash import Trash
 from ..hosts import Hosts
-from ..one_shot_client import OneShotClient
-from ..remote import Remote, is_near
+from ..reach import Doorbell, Reach
+from ..session_info import SessionInfo, info_of, listed
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
+from ..views.saved_queues import told_saved
 from ..views.schedule_view import ScheduleNow, views
 from ..views.sequence import last_turn
 from ..views.story import StoryView, story_of
+from ..wording.formats import iso
 from ..wording.redaction import Redactor
-from .answers import SessionChoices, SessionPage, SessionQueue, SessionView
-from .edits import Edits, Holder
+from .answers import SessionChoices, SessionPage, SessionQueue
+from .edits import Edits, Holder, RequestsThere
 from .requests import Sessions
-from .stream import Batch, Doorbell, SessionStream
 
 T = TypeVar("T")
-OWNER_TIMEOUT = 15.0
-"""Seconds that another process may take to answer."""
 AT_A_TIME = 4
 """Requests to one other process at a time."""
 
 
 class Desk:
-    """The sessions of a home for the clients of one server. Methods raise `SteersmanError`."""
+    """The sessions of a home for the clients of one server. Methods raise `SteersmanError`.
+
+    Those that are not asynchronous block, and are for a thread.
+    """
 
     def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
-        self._doorbell = doorbell
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
-        self._edits = Edits(self._holder)
+        self._edits = Edits(self._client)
+        self._reach = Reach(
+            hosts.paths,
+            os.environ,
+            hosts.store,
+            hosts.with_live,
+            lambda: hosts.nodes,
+            doorbell,
+        )
 
     async def aclose(self) -> None:
         """Let go of the messages that are edited."""
@@ -73,158 +80,75 @@ class Desk:
         except UsageError as error:
             raise UnknownSession(error.message, error.hint) from None
 
-    async def sessions(self, wanted: Sessions) -> SessionPage:
+    def sessions(self, wanted: Sessions) -> SessionPage:
         """List a page of the sessions, the newest first, without those of subagents."""
-        return await asyncio.to_thread(self._sessions, wanted)
-
-    def _sessions(self, wanted: Sessions) -> SessionPage:
-        owners = self._hosts.owners()
-        rows = [
-            row
-            for row in self._hosts.rows()
-            if row.seq and (row.has_begun or row.session in owners)
-        ]
-        below = Counter[str]()
-        for row in rows:
-            if row.parent and row.session in owners:
-                below[row.root] += row.asking
-        fitting = sorted((row for row in rows if _fits(row, wanted)), key=_place, reverse=True)
+        known = (info for info in listed(self._hosts.store, self._is_here) if info.seq)
+        fitting = sorted((info for info in known if _fits(info, wanted)), key=_place, reverse=True)
         shown, more = fitting[: wanted.limit], fitting[wanted.limit :]
-        views = [
-            self._view(replace(row, asking=row.asking + below[row.session]), row.session in owners)
-            for row in shown
-        ]
-        return SessionPage(sessions=views, next=_cursor(shown[-1]) if more else None)
+        cursor = f"{shown[-1].updated!r}_{shown[-1].id}" if more else None
+        return SessionPage(sessions=shown, next=cursor)
 
-    async def choices(self, folder: str) -> SessionChoices:
-        """Return the agents and models that a new session in a folder can have. Raises `ConfigError`."""
+    def _is_here(self, session: str) -> bool:
+        return self._hosts.host_of(session) is not None
 
-        def look() -> SessionChoices:
-            config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
-            models = model_configs(config.models)
-            names = dict.fromkeys((*config.agents, *AGENTS.by_name))
-            names.pop(config.goals.judge, None)
-            return SessionChoices(
-                agent=config.default_agent,
-                agents=list(names),
-                models=[name for name in known_names(models) if not name.endswith(":MODEL")],
-            )
-
-        return await asyncio.to_thread(look)
-
-    async def schedules(self) -> list[ScheduleNow]:
-        """List the schedules, with what came of each last. Raises `ConfigError`."""
-
-        def look() -> list[ScheduleNow]:
-            found = views(
-                self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone()
-            )
-            data: list[ScheduleNow] = Redactor(os.environ).data([view.data for view in found])
-            return data
-
-        return await asyncio.to_thread(look)
-
-    async def session(self, name: str) -> SessionView:
-        """Describe one session, which may be a subagent's."""
-
-        def find() -> SessionView:
-            row = self._row(name)
-            return self._view(row, self._hosts.store.is_owned(row.session))
-
-        return await asyncio.to_thread(find)
-
-    def _view(self, row: SessionRow, is_owned: bool) -> SessionView:
-        is_here = self._hosts.find(row.session) is not None
-        return SessionView(
-            id=row.session,
-            name=row.name,
-            title=row.title,
-            folder=row.folder,
-            agent=row.agent,
-            workflow=row.workflow,
-            parent=row.parent,
-            state=row.state,
-            open="here" if is_here else "elsewhere" if is_owned else "no",
-            waiting=row.waiting,
-            asking=row.asking if is_here or is_owned else 0,
-            interrupted=row.count_interrupted(is_owned=is_here or is_owned),
-            seq=row.seq,
-            created=row.created,
-            updated=row.updated,
+    def choices(self, folder: str) -> SessionChoices:
+        """Return the agents and models that a new session in a folder can have."""
+        config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
+        models = model_configs(config.models)
+        names = dict.fromkeys((*config.agents, *AGENTS.by_name))
+        names.pop(config.goals.judge, None)
+        return SessionChoices(
+            agent=config.default_agent,
+            agents=list(names),
+            models=[name for name in known_names(models) if not name.endswith(":MODEL")],
         )
 
-    async def open(self, params: dict[str, Any]) -> SessionView:
+    def schedules(self) -> list[ScheduleNow]:
+        """List the schedules, with what came of each last."""
+        found = views(self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone())
+        data: list[ScheduleNow] = Redactor(os.environ).data([view.data for view in found])
+        return data
+
+    def session(self, name: str) -> SessionInfo:
+        """Describe one session, which may be a subagent's."""
+        row = self._row(name)
+        is_owned = self._hosts.store.is_owned(row.session)
+        return info_of(row, is_owned=is_owned, is_here=self._is_here(row.session))
+
+    def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""
-        opened = await asyncio.to_thread(self._hosts.open_for, params)
-        return await self.session(opened["session"])
+        return self.session(self._hosts.open_for(params)["session"])
 
     async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
         """Carry out a method of the control socket for a session, which is taken up if need be."""
         row = await asyncio.to_thread(self._row, session)
-        wanted = {"session": row.session, **params}
         for _ in range(2):
-            host = self._hosts.host_of(row.session)
-            if host is not None:
-                with closing(Requests(host)) as requests:
-                    return await requests.call(method, wanted)
-            owner = await asyncio.to_thread(self._hosts.owner, row.session)
-            try:
-                if owner is not None:
-                    return await self._ask_there(owner, method, wanted)
+            with suppress(UnknownSession):  # its owner has just left
+                if (client := await self._client(row.session)) is not None:
+                    with closing(client):
+                        return await client.call(method, {"session": row.session, **params})
                 await asyncio.to_thread(self._hosts.resume, row.session)
-            except UnknownSession:  # its owner has just left
-                continue
         raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
 
-    async def _ask_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
-        """Ask another process; one that does not answer takes few of the threads."""
+    async def _client(self, session: str) -> Holder | None:
+        """Return what carries out requests for a session; none where no program has it open."""
+        if (host := self._hosts.host_of(session)) is not None:
+            return Requests(host)
+        owner = await asyncio.to_thread(self._reach.owner, session)
+        if owner is None:
+            return None
         turn = self._turns.setdefault(owner.node, asyncio.Semaphore(AT_A_TIME))
-        try:
-            await asyncio.wait_for(turn.acquire(), OWNER_TIMEOUT)
-        except TimeoutError:
-            raise StoreBusy(
-                f"{owner.process} does not answer", "wait a moment and try again, or end it"
-            ) from None
-        try:
-            return await asyncio.to_thread(self._call_there, owner, method, params)
-        finally:
-            turn.release()
-
-    def _call_there(self, owner: Owner, method: str, params: dict[str, Any]) -> Any:
-        state, session = self._hosts.paths.state, params["session"]
-        rest = {key: params[key] for key in params if key != "session"}
-        if not is_near(state, owner):
-            user, key = str(rest.pop("user", "")), str(rest.pop("client_id", ""))
-            store = self._hosts.store
-            client = OneShotClient(self._hosts.paths, os.environ, store, session, user, key)
-            return client.request(method, **rest)
-        with closing(Remote.connect(state, session, owner, OWNER_TIMEOUT)) as remote:
-            return remote.call(method, **rest)
+        return RequestsThere(self._reach, session, owner, turn)
 
     async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
         """Keep a waiting message from starting for some seconds; see `Edits.begin`."""
         row = await asyncio.to_thread(self._row, session)
-        try:
-            return await self._edits.begin(row.session, number, editor)
-        except UnknownSession:  # no program has it open, so nothing in it starts
-            return {"ok": True}
+        return await self._edits.begin(row.session, number, editor)
 
     async def end_edit(self, session: str, editor: str) -> None:
         """End the edit of a message in a session. Idempotent."""
         row = await asyncio.to_thread(self._row, session)
         await self._edits.end(row.session, editor)
-
-    async def _holder(self, session: str) -> Holder:
-        host = self._hosts.host_of(session)
-        if host is not None:
-            return HolderHere(Requests(host), session)
-        owner = await asyncio.to_thread(self._hosts.owner, session)
-        if owner is None:
-            raise UnknownSession(f"no program has session `{session}` open", "say something to it")
-        state = self._hosts.paths.state
-        return HolderThere(
-            await asyncio.to_thread(Remote.connect, state, session, owner, OWNER_TIMEOUT)
-        )
 
     async def queue(self, session: str) -> SessionQueue:
         """Return the queue as `{session, state, items}`."""
@@ -239,15 +163,12 @@ class Desk:
 
     async def _look(self, session: str, method: str, stored: Callable[[SessionRow], T]) -> T:
         row = await asyncio.to_thread(self._row, session)
-        host = self._hosts.host_of(row.session)
-        if host is not None:
-            found: T = await Requests(host).call(method, {"session": row.session})
+        client = await self._client(row.session)
+        if client is None:
+            return await asyncio.to_thread(stored, row)
+        with closing(client):
+            found: T = await client.call(method, {"session": row.session})
             return found
-        owner = await asyncio.to_thread(self._hosts.owner, row.session)
-        if owner is not None:
-            found = await self._ask_there(owner, method, {"session": row.session})
-            return found
-        return await asyncio.to_thread(stored, row)
 
     def _stored_queue(self, row: SessionRow) -> SessionQueue:
         record = load_record(self._hosts.store, row.session)
@@ -259,106 +180,70 @@ class Desk:
         data: Dump = Redactor(os.environ).data(dump_session(store, row, seq))
         return data
 
-    async def sequence(self, session: str, at: int) -> str:
+    def sequence(self, session: str, at: int) -> str:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
+        row = self._row(session)
+        seq = min(at, row.seq) if at else row.seq
+        return last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
 
-        def draw() -> str:
-            row = self._row(session)
-            seq = min(at, row.seq) if at else row.seq
-            return last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
-
-        return await asyncio.to_thread(draw)
-
-    async def why(self, session: str, message: str) -> StoryView:
+    def why(self, session: str, message: str) -> StoryView:
         """Return the history of a message and where it stands; see `story_of`."""
+        row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
+        is_owned = store.is_owned(row.session)
+        story, _ = story_of(store, row, message, redactor, is_owned=is_owned)
+        data: StoryView = redactor.data(story)
+        return data
 
-        def tell() -> StoryView:
-            row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
-            is_owned = store.is_owned(row.session)
-            story, _ = story_of(store, row, message, redactor, is_owned=is_owned)
-            data: StoryView = redactor.data(story)
-            return data
-
-        return await asyncio.to_thread(tell)
-
-    async def page(self, session: str, after: int, upto: int) -> list[Event]:
+    def page(self, session: str, after: int, upto: int) -> list[Event]:
         """Return the events of the journal after one entry, up to another one."""
-
-        def read() -> list[Event]:
-            row, store = self._row(session), self._hosts.store
-            pages = Pages(store, row.session, after, min(upto, row.seq))
-            found = list[Event]()
-            while page := pages.next():
-                found += [cast("Event", event.data) for event in page]
-            return found
-
-        return await asyncio.to_thread(read)
+        row, store = self._row(session), self._hosts.store
+        pages = Pages(store, row.session, after, min(upto, row.seq))
+        found = list[Event]()
+        while page := pages.next():
+            found += [cast("Event", event.data) for event in page]
+        return found
 
     async def batches(self, session: str, after: int) -> AsyncGenerator[Batch]:
-        """Yield the events of a session after an entry, without end; see `SessionStream`."""
+        """Yield the events of a session after an entry, without end.
+
+        A client of a session in which nothing was said is told of others' queues.
+        """
         row = await asyncio.to_thread(self._row, session)
-        async with aclosing(
-            SessionStream(self._hosts, self._doorbell, row.session, after).batches()
-        ) as batches:
+        follower = Follower(self._reach, row.session, after, is_whole=True)
+        is_new = not after
+        async with aclosing(follower.batches()) as batches:
             async for batch in batches:
                 yield batch
+                if is_new and batch.is_joined:
+                    is_new = False
+                    yield Batch(batch.confirmed, await asyncio.to_thread(self._saved, row.session))
+
+    def _saved(self, session: str) -> list[Event]:
+        row = self._hosts.row(session)
+        if row.has_begun:
+            return []
+        at = Stamp(seq=None, time=iso(time.time()), session=row.session)
+        trash = Trash(self._hosts.paths.state)
+        return list(told_saved(self._hosts.store, trash, row.folder, at))
 
 
-def _fits(row: SessionRow, wanted: Sessions) -> bool:
+def _fits(info: SessionInfo, wanted: Sessions) -> bool:
     """Whether a session is listed, on this page or a later one."""
-    words = (row.name, row.title, row.folder, row.session, row.agent, row.workflow)
+    words = (info.name, info.title, info.folder, info.id, info.agent, info.workflow)
     return (
-        not row.parent
+        not info.parent
         and wanted.find.casefold() in " ".join(words).casefold()
-        and wanted.folder in ("", row.folder)
-        and wanted.state in ("", row.state)
-        and (not wanted.after or _place(row) < _after(wanted.after))
+        and wanted.folder in ("", info.folder)
+        and wanted.state in ("", info.state, info.activity)
+        and (not wanted.after or _place(info) < _after(wanted.after))
     )
 
 
-def _place(row: SessionRow) -> tuple[float, str]:
-    return row.updated, row.session
-
-
-def _cursor(row: SessionRow) -> str:
-    return f"{row.updated!r}_{row.session}"
+def _place(info: SessionInfo) -> tuple[float, str]:
+    return info.updated, info.id
 
 
 def _after(cursor: str) -> tuple[float, str]:
     """Read a cursor. Raises `ValueError`."""
     updated, _, session = cursor.partition("_")
     return float(updated), session
-
-
-class HolderHere:
-    """Holds a message of a session that is open here."""
-
-    def __init__(self, requests: Requests, session: str) -> None:
-        self._requests = requests
-        self._session = session
-
-    async def hold(self, number: int) -> dict[str, Any]:
-        """Hold a waiting message."""
-        params = {"session": self._session, "number": number}
-        answer: dict[str, Any] = await self._requests.call("edit", params)
-        return answer
-
-    def close(self) -> None:
-        """Let the message go."""
-        self._requests.close()
-
-
-class HolderThere:
-    """Holds a message of another process's session, by a connection to that."""
-
-    def __init__(self, remote: Remote) -> None:
-        self._remote = remote
-
-    async def hold(self, number: int) -> dict[str, Any]:
-        """Hold a waiting message."""
-        answer: dict[str, Any] = await asyncio.to_thread(self._remote.call, "edit", number=number)
-        return answer
-
-    def close(self) -> None:
-        """Let the message go."""
-        self._remote.close()

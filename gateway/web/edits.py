@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from ...machines.errors import SteersmanError, UsageError
+from ...journal.lock import Owner
+from ...machines.errors import SteersmanError, StoreBusy, UsageError
+from ..control import Requests
+from ..reach import ANSWER_TIMEOUT, Reach, SessionLink
 
 HOLD = 30.0
 """Seconds for which a message is held after its editor was heard of."""
@@ -22,25 +26,52 @@ Key = tuple[str, str]
 """A session, and who edits in it."""
 
 
-class Holder(Protocol):
-    """Holds a message of one session for one editor, until it is closed."""
+class RequestsThere:
+    """Stands where `Requests` stands, for a session of another process; used by one task at a time.
 
-    async def hold(self, number: int) -> dict[str, Any]:
-        """Hold a waiting message, in place of the one before; return `{ok, reason}`."""
-        ...
+    A process that does not answer takes few of the threads: `turn` bounds the requests to it.
+    """
+
+    def __init__(self, reach: Reach, session: str, owner: Owner, turn: asyncio.Semaphore) -> None:
+        self._reach, self._session, self._owner, self._turn = reach, session, owner, turn
+        self._link: SessionLink | None = None
+
+    async def call(self, method: str, params: dict[str, Any]) -> Any:
+        """Carry a method out. Raises `SteersmanError`."""
+        try:
+            await asyncio.wait_for(self._turn.acquire(), ANSWER_TIMEOUT)
+        except TimeoutError:
+            raise StoreBusy(
+                f"{self._owner.process} does not answer", "wait a moment and try again, or end it"
+            ) from None
+        try:
+            return await asyncio.to_thread(self._call, method, params)
+        finally:
+            self._turn.release()
+
+    def _call(self, method: str, params: dict[str, Any]) -> Any:
+        if self._link is None:
+            self._link = self._reach.link(self._session, self._owner)
+        rest = {key: params[key] for key in params if key != "session"}
+        return self._link.call(method, **rest)
 
     def close(self) -> None:
-        """Let the message go; blocks for a moment. Idempotent."""
-        ...
+        """Close the connection."""
+        if self._link is not None:
+            self._link.close()
+
+
+Holder: TypeAlias = Requests | RequestsThere
+"""Carries out requests for one session; what one edits by it is held until it is closed."""
 
 
 class Edits:
     """The messages that are held; on the loop of the server.
 
-    `reach` returns what holds messages of a session, wherever that is open.
+    `reach` returns what carries out requests for a session, wherever that is open; none: nowhere.
     """
 
-    def __init__(self, reach: Callable[[str], Awaitable[Holder]]) -> None:
+    def __init__(self, reach: Callable[[str], Awaitable[Holder | None]]) -> None:
         self._reach = reach
         self._held: dict[Key, tuple[Holder, asyncio.TimerHandle]] = {}
         self._order = WeakValueDictionary[Key, asyncio.Lock]()
@@ -54,13 +85,16 @@ class Edits:
             answer: dict[str, Any] = {"ok": False}
             try:
                 if holder is not None:
-                    answer = await self._held_on(holder, number)
+                    with suppress(SteersmanError):  # its session is open elsewhere now, or nowhere
+                        answer = await self._hold(holder, session, number)
                 if holder is None or not answer["ok"]:
                     await self._close(holder)
                     if len(self._held) >= MOST:
                         raise UsageError("too many messages are being edited", "finish some")
                     holder = await self._reach(session)
-                    answer = await holder.hold(number)
+                    if holder is None:  # nothing in it starts
+                        return {"ok": True}
+                    answer = await self._hold(holder, session, number)
             finally:
                 if not answer["ok"]:
                     await self._close(holder)
@@ -80,11 +114,9 @@ class Edits:
         for session, editor in tuple(self._held):
             await self.end(session, editor)
 
-    async def _held_on(self, holder: Holder, number: int) -> dict[str, Any]:
-        try:
-            return await holder.hold(number)
-        except SteersmanError:
-            return {"ok": False}  # its session is open elsewhere now, or nowhere
+    async def _hold(self, holder: Holder, session: str, number: int) -> dict[str, Any]:
+        answer: dict[str, Any] = await holder.call("edit", {"session": session, "number": number})
+        return answer
 
     def _taken(self, key: Key) -> Holder | None:
         holder, timer = self._held.pop(key, (None, None))

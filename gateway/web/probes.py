@@ -50,7 +50,7 @@ class Probes:
         """Say whether the store answers, and the node may run sessions; 503 if not."""
         if self._is_fenced():
             return PlainTextResponse("the node is fenced\n", 503)
-        look = asyncio.to_thread(self._hosts.owners)
+        look = asyncio.to_thread(self._hosts.store.owners)
         try:
             await asyncio.wait_for(look, READY_SECONDS)
         except (SteersmanError, TimeoutError):
@@ -63,7 +63,9 @@ class Probes:
         return PlainTextResponse(await asyncio.to_thread(self._text), media_type=CONTENT_TYPE)
 
     def _text(self) -> str:
-        hosts = self._hosts
-        tallies = [host.runtime.writer.tally for host in hosts.hosts()]
+        store = self._hosts.store
+        tallies = [host.runtime.writer.tally for host in self._hosts.hosts()]
         commits, seconds = sum(one.commits for one in tallies), sum(one.seconds for one in tallies)
-        return self._metrics.text(hosts.rows(), hosts.owners(), CommitTally(commits, seconds))
+        return self._metrics.text(
+            store.sessions(), set(store.owners()), CommitTally(commits, seconds)
+        )

@@ -34,6 +34,7 @@ from ..host.node import Node
 from ..host.scheduling import Scheduler
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
+from ..reach import Doorbell
 from ..serving import Serving, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
@@ -41,7 +42,6 @@ from .desk import Desk
 from .log_lines import log_event
 from .page import page_routes
 from .probes import Probes
-from .stream import Doorbell
 
 LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

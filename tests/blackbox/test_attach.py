@@ -89,13 +89,19 @@ for method, params in {CALLS!r}:
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     results = [one.get("result", one) for one in answers]
     assert results[0]["sessions"] == [
-        {"id": chat.session, "name": "", "title": "count the stars", "state": "busy"}
+        {
+            "id": chat.session,
+            "name": "",
+            "title": "count the stars",
+            "state": "running",
+            "activity": "working",
+        }
     ]
-    assert [one.get("as") for one in results[1:4]] == ["queue", "steer", "queue"]
-    assert [one["text"] for one in results[4]["items"]][1:] == ["later", "brighter", "sent"]
-    assert (results[5]["name"], results[5]["ok"]) == ("agents", True)
-    assert results[6]["data"]["interrupted"]
-    assert (results[7]["name"], results[7]["ok"]) == ("finalize", True)
+    assert [answer.get("as") for answer in results[1:3]] == ["queue", "steer"]
+    assert (results[3]["name"], results[3]["ok"]) == ("agents", True)
+    assert [item["text"] for item in results[4]["items"]][1:] == ["later", "brighter"]
+    assert results[5]["data"]["interrupted"]
+    assert (results[6]["name"], results[6]["ok"]) == ("finalize", True)
     chat.wait("session_finalized")
     chat.send("anybody?")
     assert chat.wait("rejected")["reason"] == "session_finalized"
@@ -104,13 +110,12 @@ for method, params in {CALLS!r}:
 
 CALLS = [
     ("list", {}),
-    ("queue", {"text": "later"}),
-    ("steer", {"text": "brighter"}),
-    ("send", {"text": "sent", "as": "queue"}),
+    ("say", {"text": "later", "as": "queue"}),
+    ("say", {"text": "brighter", "as": "steer"}),
+    ("command", {"name": "agents"}),
     ("queue", {}),
-    ("agents", {}),
     ("stop", {}),
-    ("finalize", {}),
+    ("command", {"name": "finalize"}),
 ]
 
 

@@ -1,5 +1,6 @@
 """Listing, showing and inspecting sessions, which must change nothing and hide every secret."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import apsw
 import pytest
 from support.patience import seconds
 
+import steersman
 from steersman.cli.output import without_nulls
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import SessionRow
@@ -30,6 +32,12 @@ def content(home: Path) -> dict[str, list[Any]]:
         return {name: list(connection.execute(f"SELECT * FROM {name}")) for name in tables}
     finally:
         connection.close()
+
+
+async def states_of(home: Path) -> list[tuple[str, str, str]]:
+    """Return the sessions of a home as the library lists them."""
+    async with steersman.open(home) as runtime:
+        return [(info.id, info.state, info.activity) for info in runtime.sessions()]
 
 
 @contextmanager
@@ -202,6 +210,7 @@ def test_a_running_session_is_shown_as_it_is(
     with busy_chat(environ, folder) as chat:
         (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
         assert (one["state"], one["pid"]) == ("running", chat.pid)
+        assert one["activity"] == "working"
         data = json.loads(command("inspect", one["id"][:6], "--format", "json").out)
         assert data["owner"]["pid"] == chat.pid
         assert data["actors"]["session"]["state"] == "busy"
@@ -215,15 +224,16 @@ def test_a_running_session_is_shown_as_it_is(
 
 
 def test_a_dead_owner_is_noticed(
-    configure: Callable[..., None], environ: dict[str, str], folder: Path, command: Any
+    configure: Callable[..., None], environ: dict[str, str], folder: Path, home: Path, command: Any
 ) -> None:
-    """After SIGKILL the session is crashed, its state is there, and the doctor says what to do."""
+    """After SIGKILL every list says crashed, its state is there, and the doctor says what to do."""
     configure(WAITS)
     with busy_chat(environ, folder) as chat:
         chat.kill()
         chat.wait(seconds(30))
     (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
-    assert (one["state"], one["pid"]) == ("crashed", None)
+    assert (one["state"], one["activity"], one["pid"]) == ("crashed", None, None)
+    assert asyncio.run(states_of(home)) == [(one["id"], "crashed", "")]
     data = json.loads(command("inspect", "--format", "json").out)
     assert data["actors"]["session"]["supervised"] == "stopped"
     assert data["actors"]["session"]["state"] == "busy"

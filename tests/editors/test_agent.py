@@ -238,7 +238,7 @@ def test_what_acts_on_a_terminal_is_sent_as_json() -> None:
     """A line is JSON whatever is in it, also where standard output is a terminal."""
     lines: list[str] = []
     message = {"jsonrpc": "2.0", "id": 1, "error": {"data": "session/\x8dew \x1b[31m \u202e ü"}}
-    asyncio.run(LineTransport(lines.append).send(message))
+    asyncio.run(LineTransport(asyncio.Queue(), lines.append).send(message))
     assert json.loads(audited(lines[0])) == message
 
 

@@ -80,7 +80,6 @@ def remote_of(host: Host, conversation: Conversation) -> Remote:
         (rb'{"id": 1, "method": "\ud800"}', -32600, "no method `\ud800`"),
         (b'{"id": 1, "method": "say", "params": []}', -32600, "not a request"),
         (b'{"id": 1, "method": "say", "params": 5}', -32600, "not an object"),
-        (b'{"id": 1, "method": "goal", "params": {"words": 5}}', -32600, "`words` is not a list"),
         (b'{"id": 1, "method": "queue", "params": {"session": "nope"}}', -32001, "`nope`"),
         (b'{"id": 1, "method": "subscribe", "params": {"session": "nope"}}', -32001, "`nope`"),
     ],

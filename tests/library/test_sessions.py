@@ -13,7 +13,6 @@ from library.isolated_tools import photograph
 from library.lab import Asked, first, run
 
 import steersman
-from steersman.gateway.event_feed import UNREAD, SessionFeed
 from steersman.testing import ScriptedAnswer, ScriptedModel, calls, memory_home
 
 
@@ -684,29 +683,6 @@ class Piecemeal(ScriptedModel):
             self._came.put_nowait(True)
         await self._is_wanted.get()
         return steersman.ModelAnswer(text="".join(self._pieces))
-
-
-def test_questions_of_subagents_outlast_a_reader_that_falls_behind() -> None:
-    """They are in no page of the session's journal; what comes late and was read is left out."""
-
-    def event(kind: str, seq: int | None = None, **more: str) -> Any:
-        return {"type": kind, "seq": seq, "time": "", "session": "s"} | more
-
-    async def scene() -> None:
-        feed = SessionFeed("s")
-        for _ in range(UNREAD + 1):
-            feed.hear(event("progress"))
-        feed.hear(event("question", 1, id="q1", session="child", parent="s"))
-        assert feed.is_behind
-        feed.begin(4)
-        feed.hear(event("accepted", 3))
-        live = feed.live(4, is_over=False)
-        assert (await anext(live)).id == "q1"
-        feed.hear(event("accepted", 4))  # it was durable, and read, before it was published
-        feed.hear(event("accepted", 5))
-        assert (await anext(live)).seq == 5
-
-    run(scene())
 
 
 def test_a_session_is_used_from_other_loops() -> None:

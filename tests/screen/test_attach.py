@@ -1,6 +1,5 @@
 """A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
 
-from contextlib import closing
 from io import StringIO
 
 import pytest
@@ -20,10 +19,11 @@ from steersman.cli.screen.screen import Screen
 from steersman.gateway.attached import AttachedSession
 from steersman.gateway.events.contract import QueueItem
 from steersman.gateway.host.router import EventBus
-from steersman.gateway.remote import Remote
+from steersman.gateway.reach import Reach
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines.classification import Keywords
 from steersman.workflows.home_place import URL
+from steersman.workflows.paths import Paths
 
 WISH = "count the stars"
 
@@ -147,12 +147,12 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
     chat.send(WISH)
     gate.wait()
     events = EventBus()
-    with closing(SqliteStore.open(stage.place.home / "state", read_only=True)) as store:
-        owner = store.owner(chat.session)
+    paths = Paths.of({"STEERSMAN_HOME": str(stage.place.home)})
+    store = SqliteStore.open(paths.state, read_only=True)
+    owner = store.owner(chat.session)
     assert owner is not None
     session = AttachedSession(
-        lambda name: Remote.connect(stage.place.home / "state", name, owner),
-        *(chat.session, Keywords(), events, "ann", lambda: None),
+        *(Reach(paths, {}, store), owner, chat.session, Keywords(), events, "ann", lambda: None)
     )
     session.start()
     canvas = Canvas(SteadyOutput(StringIO(), lambda: Size(24, 80), "xterm"), lambda: False)
@@ -165,6 +165,7 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
     line.send()
     sender.close(seconds(WAIT))
     session.leave()
+    store.close()
     assert buffer.text == new
     assert chat.wait("result", name="queue")["text"] == "No queued item #9"
 

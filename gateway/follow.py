@@ -1,0 +1,190 @@
+"""The events of any session of a home, as every interface reads them.
+
+First those of the journal, then live ones, wherever the session is open: here, in another process, or
+nowhere at the moment. A reader that was cut off goes on after the number that it saw last, also in
+another life of its program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from ..journal.lock import Owner
+from ..machines.errors import UnknownSession
+from .event_feed import Below, Feed, Pages
+from .event_feed import Event as FeedEvent
+from .events.contract import Event
+from .outcome import LEFT_BEFORE, Outcome, past_outcome
+from .reach import Reach
+
+if TYPE_CHECKING:
+    from .host.host import Host
+
+LOOK = 0.5
+"""Seconds without an event after which it is looked who has the session open."""
+PAUSE = 0.05
+"""Seconds before a reader that lost its place finds a new one."""
+
+
+class Batch(NamedTuple):
+    """Events, and the number of the newest journal entry all of whose events were given with them.
+
+    `is_joined`: without events, the reader has all that is written, and what happens from now on is live.
+    """
+
+    confirmed: int
+    events: list[Event]
+    is_joined: bool = False
+
+
+def _never() -> bool:
+    return False
+
+
+class Follower:
+    """Reads one session; `after` is the number of the entry that was seen last, none: what comes.
+
+    `is_whole`: the events of one entry are not divided. `below` is what is told of subagents. `is_over`
+    says that nothing happens in the session any more, as far as this reader is concerned. `look` is in
+    seconds, none: the session stays where it is. `is_tied`: it ends when it loses its owner's socket.
+    """
+
+    def __init__(
+        self,
+        reach: Reach,
+        session: str,
+        after: int | None = 0,
+        *,
+        is_whole: bool = False,
+        below: Below = "nothing",
+        is_over: Callable[[], bool] = _never,
+        look: float | None = LOOK,
+        is_tied: bool = False,
+    ) -> None:
+        self._reach, self._session = reach, session
+        self._after = after or 0
+        self._is_new = after is None
+        self._is_whole, self._below, self._is_tied = is_whole, below, is_tied
+        self._is_over, self._look = is_over, look
+        self._part = (0, 0)  # an entry, and how many of its events were given
+
+    async def batches(self) -> AsyncGenerator[Batch]:
+        """Yield what happened and what happens; nothing for a while: an empty batch."""
+        while True:
+            host, owner = await asyncio.to_thread(self._place)
+            feed = Feed(self._session, self._below)
+            leave = await self._join(owner, feed)
+            try:
+                was_over = self._is_over()
+                async with aclosing(self._written(None if was_over else feed.known)) as written:
+                    async for batch in written:
+                        yield batch
+                if was_over:
+                    return
+                yield Batch(self._after, [], is_joined=True)
+                while True:
+                    found = await feed.next(self._look)
+                    if found is None:
+                        if await asyncio.to_thread(self._has_moved, host, owner):
+                            break
+                        yield Batch(self._after, [])
+                    elif not found:
+                        break
+                    elif fresh := [event for event in found if not self._is_known(event)]:
+                        is_whole = self._is_whole and owner is None
+                        yield Batch(self._confirmed(fresh, is_whole=is_whole), fresh)
+            finally:
+                leave()
+            is_near = owner is not None and self._reach.is_near(owner)
+            if self._is_tied and is_near and not feed.is_behind:
+                return
+            await asyncio.sleep(PAUSE)
+
+    async def _join(self, owner: Owner | None, feed: Feed) -> Callable[[], None]:
+        """Let the feed have the live events; a reader that ends meanwhile leaves at once."""
+        follow = partial(self._reach.follow, self._session, owner, feed, is_whole=self._is_whole)
+        joining = asyncio.ensure_future(asyncio.to_thread(follow))
+        try:
+            return await asyncio.shield(joining)
+        except asyncio.CancelledError:
+            joining.add_done_callback(lambda joined: joined.result()())
+            raise
+
+    async def _written(self, until: int | None) -> AsyncGenerator[Batch]:
+        """Yield what is in the journal, up to an entry."""
+        if self._is_new:
+            self._is_new = False
+            row = await asyncio.to_thread(self._reach.store.row, self._session)
+            self._after = row.seq if until is None else until
+        if until is not None and until <= self._after:
+            return
+        pages = Pages(self._reach.store, self._session, self._after, until)
+        while page := await asyncio.to_thread(pages.next):
+            self._after = pages.after
+            yield Batch(self._after, [*self._not_given(page)])
+        self._after = max(self._after, pages.after)
+
+    def _not_given(self, page: Sequence[FeedEvent]) -> Iterator[Event]:
+        """Leave out the events of an entry that were given before its others came."""
+        seq, given = self._part
+        for event in page:
+            if given and event.seq == seq:
+                given -= 1
+            else:
+                yield cast("Event", event.data)
+
+    def _is_known(self, event: Event) -> bool:
+        is_own = event["session"] == self._session
+        return is_own and event["seq"] is not None and event["seq"] <= self._after
+
+    def _confirmed(self, events: list[Event], *, is_whole: bool) -> int:
+        own = [event["seq"] for event in events if event["session"] == self._session]
+        numbers = [seq for seq in own if seq is not None]
+        if numbers:
+            newest = numbers[-1]
+            before = self._part[1] if self._part[0] == newest else 0
+            self._part = (newest, before + numbers.count(newest))
+            self._after = newest if is_whole else max(self._after, newest - 1)
+        return self._after
+
+    def _place(self) -> tuple[Host | None, Owner | None]:
+        """Return the host here in which the session lives, or the other process that has it open."""
+        host = self._reach.host_of(self._session)
+        return host, self._reach.owner(self._session) if host is None else None
+
+    def _has_moved(self, host: Host | None, owner: Owner | None) -> bool:
+        """Whether something else has the session now, or entries came of which no event told."""
+        if self._place() != (host, owner):
+            return True
+        is_silent = host is None and (owner is None or not self._reach.is_near(owner))
+        return is_silent and self._reach.store.row(self._session).seq > self._after
+
+
+class OutcomesElsewhere:
+    """What becomes of the messages of a session that another program has open, by its journal."""
+
+    def __init__(self, reach: Reach, session: str) -> None:
+        self._reach, self._session = reach, session
+
+    async def of(self, item: str) -> Outcome:
+        """Wait for the outcome of a message. Raises `UnknownSession` if the session is left before."""
+        follower = Follower(self._reach, self._session, None)
+        async with aclosing(follower.batches()) as batches:
+            async for batch in batches:
+                is_news = batch.is_joined or any(event["seq"] for event in batch.events)
+                if is_news and (found := await asyncio.to_thread(self._look, item)) is not None:
+                    return found
+                if self._is_left(batch):
+                    raise UnknownSession(*LEFT_BEFORE)
+        raise AssertionError("a follower goes on")
+
+    def _look(self, item: str) -> Outcome | None:
+        return past_outcome(self._reach.store, self._session, item)
+
+    def _is_left(self, batch: Batch) -> bool:
+        """Whether nobody has the session: the one who had it may just have died."""
+        return batch.is_joined and self._reach.owner(self._session) is None

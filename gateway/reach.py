@@ -1,0 +1,158 @@
+"""Where the sessions of a home run, and how they are reached from this program.
+
+A session is open in this process; in another one of this host, which is reached by its control socket; in
+one of another host, which is reached through the mailbox; or nowhere: the mailbox keeps what is said.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..journal.lock import Owner
+from ..journal.store import Store
+from ..machines.errors import SteersmanError
+from ..workflows.paths import Paths
+from .remote import SOCKETS, Remote
+
+if TYPE_CHECKING:
+    from .event_feed import Feed
+    from .events.contract import Event
+    from .host.host import Host
+    from .one_shot_client import OneShotClient
+
+ANSWER_TIMEOUT = 15.0
+"""Seconds that another process may take to answer."""
+
+
+SessionLink: TypeAlias = "Remote | OneShotClient"
+"""The way to a session of another process; `call` carries out a method of the control socket."""
+
+
+def is_near(state: Path, owner: Owner) -> bool:
+    """Whether a process can be reached by its socket: it is on this host, with the same state folder.
+
+    A host may have nodes of several accounts or containers; they reach each other as from other machines.
+    """
+    return owner.is_here and (state / SOCKETS / f"{owner.node}.sock").exists()
+
+
+class Doorbell:
+    """Wakes the readers of sessions that were not open here, when one is; any thread.
+
+    `listeners` get all events of the program's sessions.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[Host, Event], None]] = []
+        self._feeds: dict[str, tuple[Feed, ...]] = {}
+
+    def hear(self, host: Host, event: Event) -> None:
+        """Pass an event on, and send the readers of its session to its host."""
+        for listener in self.listeners:
+            listener(host, event)
+        for feed in self._feeds.get(event["session"], ()):
+            feed.end()
+
+    def wait(self, session: str, feed: Feed) -> Callable[[], None]:
+        """Add a reader of a session, and return the function that removes it."""
+        self._feeds[session] = (*self._feeds.get(session, ()), feed)
+
+        def leave() -> None:
+            rest = tuple(known for known in self._feeds.get(session, ()) if known is not feed)
+            if rest:
+                self._feeds[session] = rest
+            else:
+                self._feeds.pop(session, None)
+
+        return leave
+
+
+def _has_none(session: str) -> None:
+    return None
+
+
+def _no_nodes() -> Collection[str]:
+    return ()
+
+
+class Reach:
+    """Finds the sessions of a home; any thread.
+
+    `host_of` returns the host of this program in which a session lives, also as a subagent, and `nodes`
+    names the nodes that this program is. `doorbell` wakes the readers of sessions that are opened here.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        environ: Mapping[str, str],
+        store: Store,
+        host_of: Callable[[str], Host | None] = _has_none,
+        nodes: Callable[[], Collection[str]] = _no_nodes,
+        doorbell: Doorbell | None = None,
+    ) -> None:
+        self.paths, self.environ, self.store = paths, environ, store
+        self.host_of, self._nodes, self._doorbell = host_of, nodes, doorbell
+
+    def owner(self, session: str) -> Owner | None:
+        """Return the other process that has a session open; none if it is open here, or nowhere."""
+        owner = self.store.owner(session)
+        return owner if owner is not None and owner.node not in self._nodes() else None
+
+    def is_near(self, owner: Owner) -> bool:
+        """Whether a process is reached by its socket; else only the home itself leads there."""
+        return is_near(self.paths.state, owner)
+
+    def link(self, session: str, owner: Owner, timeout: float = ANSWER_TIMEOUT) -> SessionLink:
+        """Connect to a session's owner. Raises `StoreBusy` if it cannot be reached."""
+        if self.is_near(owner):
+            return Remote.connect(self.paths.state, session, owner, timeout)
+        from .one_shot_client import OneShotClient
+
+        return OneShotClient(self.paths, self.environ, self.store, session)
+
+    def follow(
+        self, session: str, owner: Owner | None, feed: Feed, *, is_whole: bool
+    ) -> Callable[[], None]:
+        """Bring the live events of a session to a feed; return what ends that.
+
+        `is_whole`: events of a session of this process come in whole entries. From a process that is not
+        near, and from nowhere, none come: the journal tells.
+        """
+        host = self.host_of(session) if owner is None else None
+        if host is not None:
+            publisher = host.runtime.loop if is_whole else None
+            return host.event_bus.follow(
+                session, lambda event: feed.hear(event, publisher), feed.begin
+            )
+        if owner is None:
+            return self._doorbell.wait(session, feed) if self._doorbell else _nothing
+        return self._follow_there(session, owner, feed) if self.is_near(owner) else _nothing
+
+    def _follow_there(self, session: str, owner: Owner, feed: Feed) -> Callable[[], None]:
+        with ExitStack() as undoing:
+            try:
+                remote = Remote.connect(self.paths.state, session, owner)
+                undoing.callback(remote.close)
+                feed.known, events = remote.events()
+            except SteersmanError:
+                feed.end()
+                return _nothing
+            undoing.pop_all()
+
+        def listen() -> None:
+            with suppress(SteersmanError, OSError, ValueError):  # it went, or we did
+                for event in events:
+                    feed.hear(event)
+            feed.end()
+
+        threading.Thread(target=listen, name="follow", daemon=True).start()
+        return remote.close
+
+
+def _nothing() -> None:
+    return

@@ -1,0 +1,172 @@
+"""A session is followed without a gap, and nothing twice; what waits for its reader is bounded."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any, cast
+
+import pytest
+from support.patience import seconds
+
+from steersman.gateway.conversation import Conversation
+from steersman.gateway.event_feed import UNREAD, Feed, Pages
+from steersman.gateway.events.contract import Event
+from steersman.gateway.follow import Follower
+from steersman.gateway.host.host import Host
+from steersman.gateway.reach import Reach
+from steersman.journal.lock import Owner
+
+Begin = Callable[..., Host]
+
+
+def _event(seq: int | None, kind: str = "notice", session: str = "s", **more: Any) -> Event:
+    event: dict[str, Any] = {"type": kind, "seq": seq, "session": session, "text": "x", **more}
+    return cast("Event", event)
+
+
+def test_a_feed_that_nobody_reads_gives_up() -> None:
+    """It keeps the first, says that it is over, and adds only questions: the journal has the rest."""
+
+    async def read() -> tuple[list[Event] | None, list[Event] | None]:
+        feed = Feed("s", "questions")
+        for seq in range(3 * UNREAD):
+            feed.hear(_event(seq))
+        feed.hear(_event(7, "question", "child", id="q1"))
+        return await feed.next(1.0), await feed.next(1.0)
+
+    first, rest = asyncio.run(read())
+    assert first is not None
+    assert [event["seq"] for event in first] == [*range(UNREAD), None]
+    assert rest == []
+
+
+def test_a_feed_that_is_read_gives_all_in_order() -> None:
+    """Nothing is left out up to the limit; what is of other sessions is not meant."""
+
+    async def read() -> list[Event] | None:
+        feed = Feed("s")
+        for seq in range(UNREAD):
+            feed.hear(_event(seq))
+            feed.hear(_event(seq, "question", "child"))
+        return await feed.next(1.0)
+
+    found = asyncio.run(read())
+    assert found is not None
+    assert [event["seq"] for event in found] == list(range(UNREAD))
+
+
+def test_an_entry_is_not_divided_by_the_limit() -> None:
+    """Of an entry whose events do not all have room, none is kept."""
+
+    async def read() -> list[Event] | None:
+        feed = Feed("s")
+        for seq in range(UNREAD - 1):
+            feed.hear(_event(seq))
+        feed.hear(_event(UNREAD))
+        feed.hear(_event(UNREAD))
+        return await feed.next(1.0)
+
+    found = asyncio.run(read())
+    assert found is not None
+    assert [event["seq"] for event in found] == list(range(UNREAD - 1))
+
+
+class Broken(Reach):
+    """Tells a part of an entry and breaks off, then overflows, then tells the rest."""
+
+    def __init__(self, host: Host, events: list[Event], cut: int) -> None:
+        super().__init__(host.paths, {}, host.store)
+        self.events, self.cut, self.joined = events, cut, 0
+
+    def follow(
+        self, session: str, owner: Owner | None, feed: Feed, *, is_whole: bool
+    ) -> Callable[[], None]:
+        """Give the feed what happens from the first event of the entry on."""
+        self.joined += 1
+        last = self.events[-1]["seq"] or 0
+        if self.joined == 1:
+            event = self.events[self.cut]
+            feed.begin((event["seq"] or 0) - 1)
+            feed.hear(event)
+            feed.end()
+        elif self.joined == 2:
+            feed.begin(self.events[self.cut]["seq"] or 0)
+            rest = self.events[self.cut + 2 :]
+            notices = [_event(None, session=session)] * UNREAD
+            for event in (*rest[:3], *notices, *rest[3:]):
+                feed.hear(event)
+        else:
+            feed.begin(last)
+        return lambda: None
+
+
+def said(host: Host) -> tuple[Conversation, list[Event]]:
+    """Have two short turns, and return the events of their journal."""
+    conversation = host.begin(host.paths.config.parent / "project")
+    for text in ("one", "two"):
+        ended = threading.Event()
+        leave = host.event_bus.subscribe(
+            lambda event, ended=ended: ended.set() if event["type"] == "turn_ended" else None
+        )
+        conversation.say(text)
+        assert ended.wait(seconds(20))
+        leave()
+    conversation.settle()
+    pages, events = Pages(host.store, conversation.session, 0), list[Event]()
+    while page := pages.next():
+        events += [cast("Event", event.data) for event in page]
+    return conversation, events
+
+
+async def read(follower: Follower, last: int) -> list[Event]:
+    """Return what a follower gives up to the last entry."""
+    found: list[Event] = []
+    async with aclosing(follower.batches()) as batches:
+        async for batch in batches:
+            found += batch.events
+            if batch.is_joined and batch.confirmed >= last:
+                break
+    return [event for event in found if event["seq"] is not None]
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_reader_that_loses_its_place_misses_nothing(begin: Begin, after: int) -> None:
+    """In the middle of an entry, and where too much waits, it goes on with the next event."""
+    host = begin()
+    conversation, events = said(host)
+    numbers = [event["seq"] for event in events]
+    cut = next(at for at, seq in enumerate(numbers) if seq and numbers.count(seq) > 1 and seq > 3)
+    reach = Broken(host, events, cut)
+    found = asyncio.run(read(Follower(reach, conversation.session, after), numbers[-1] or 0))
+    assert reach.joined == 3
+    assert found == [event for event in events if (event["seq"] or 0) > after]
+
+
+def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
+    """The journal and what happens are each event once; a whole reader is told of whole entries."""
+    host = begin()
+    conversation, events = said(host)
+    reach = Reach(host.paths, {}, host.store, lambda _: host)
+
+    async def story(is_whole: bool) -> tuple[list[int], list[Event]]:
+        seen, found = list[int](), list[Event]()
+        follower = Follower(reach, conversation.session, 0, is_whole=is_whole)
+        async with aclosing(follower.batches()) as batches:
+            async for batch in batches:
+                seen.append(batch.confirmed)
+                found += batch.events
+                if batch.is_joined:
+                    await asyncio.to_thread(conversation.say, "three")
+                if any(event["type"] == "turn_ended" for event in batch.events[-3:]) and seen[1:]:
+                    break
+        return seen, [event for event in found if event["seq"] is not None]
+
+    for is_whole in (True, False):
+        before = len(events)
+        seen, found = asyncio.run(story(is_whole))
+        assert found[:before] == events
+        assert seen == sorted(seen)
+        assert [event["seq"] for event in found] == sorted(event["seq"] or 0 for event in found)
+        assert len(found) == len({repr(event) for event in found})
+        events = found
