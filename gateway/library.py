@@ -605,11 +605,14 @@ class SessionElsewhere(SessionHandle):
         return cast("Receipt", await self._said("say", user, key, **said))
 
     async def enter(
-        self, text: str, user: str | Person | None = None, *, key: str = ""
+        self, text: str | CommandCall, user: str | Person | None = None, *, key: str = ""
     ) -> Receipt | Reply:
         """Send what a person typed; see `SessionHandle.enter`."""
-        _check_text(text)
-        return await self._said("say", user, key, text=text)
+        if isinstance(text, str):
+            _check_text(text)
+            return await self._said("say", user, key, text=text)
+        arguments = dict(text.arguments)
+        return await self._said("command", user, key, name=text.command.name, arguments=arguments)
 
     async def side_talk(
         self, text: str, user: str | Person | None = None, *, key: str = ""

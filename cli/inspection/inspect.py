@@ -173,8 +173,9 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
     with stored(environ) as store:
         row = named_session(store, session)
         redactor = redactor_of(environ, row.folder)
-        story = story_of(store, row, message, redactor, is_owned=store.is_owned(row.session))
-    view = redactor.data(story.view())
+        is_owned = store.is_owned(row.session)
+        story, entries = story_of(store, row, message, redactor, is_owned=is_owned)
+    view = redactor.data(story)
     match form:
         case "json":
             show_document(view)
@@ -185,7 +186,7 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
         case "mermaid":
             from ...gateway.views.sequence import sequence
 
-            show(redactor.text(sequence(story.turn, story.entries)).rstrip("\n"))
+            show(redactor.text(sequence(story.get("turn", ""), entries)).rstrip("\n"))
         case _:
             show("\n".join(_lines(view)))
     return 0

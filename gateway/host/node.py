@@ -21,7 +21,7 @@ from ...journal.lock import host_name
 from ...journal.store import Lease, SessionRow
 from ...machines.errors import SteersmanError, StoreBusy, StoreError
 from ...ports.process.wire import deadline_clock
-from ...workflows.settings import HomeSettings
+from ...workflows.home_place import HomeSettings
 from ..conversation import Conversation
 from ..hosts import Hosts
 from .host import Host

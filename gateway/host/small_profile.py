@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...actors.agent_profile import AgentProfile
 from ...ports.models.blocks import PROMPT, TOOLS, BlocksDialect
 from ...ports.models.choice import Choice
-from ...ports.models.parameters import parameters_of
+from ...ports.models.capacity import parameters_of
 from ...workflows.config import shipped
 from ...workflows.providers import is_small
 from ...workflows.settings import AgentSettings
