@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing, closing, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ..journal.codec import decode
@@ -100,12 +99,12 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
 def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
     """Tell of the calls of a turn that run, and of what is asked."""
     if turn.get("state") == "paused" and turn["question"]:
-        asked = {"question": turn["question"], "tool": CONTINUE}
+        asked: dict[str, Any] = {"question": turn["question"], "tool": CONTINUE}
         arguments = {"model_calls": turn["step"] - turn["granted"]}
         question = QuestionAsked(turn=turn["id"], call="", **asked, arguments=arguments)
         yield question_asked(question, at)
     for call in turn.get("calls", {}).values():
-        about = {"turn": turn["id"], "call": call["id"]}
+        about: dict[str, Any] = {"turn": turn["id"], "call": call["id"]}
         about |= {"tool": call["tool"], "arguments": call["arguments"]}
         if call["state"] == "asking":
             yield question_asked(QuestionAsked(**about, question=call["question"]), at)
@@ -367,7 +366,7 @@ class AttachedSession:
         """Follow the session, and the one that a command of this terminal puts in its place."""
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
-        self._stop_listening = partial(loop.call_soon_threadsafe, task.cancel)
+        self._stop_listening = lambda: loop.call_soon_threadsafe(task.cancel)
         await self._follow(told)
         while not self._is_closing:
             # what was said before is answered then

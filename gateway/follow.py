@@ -68,7 +68,8 @@ class Follower:
         self._reach, self._session = reach, session
         self._after = after or 0
         self._is_new = after is None
-        self._is_whole, self._below, self._is_tied = is_whole, below, is_tied
+        self._is_whole, self._is_tied = is_whole, is_tied
+        self._below: Below = below
         self._is_over, self._look = is_over, look
         self._part = (0, 0)  # an entry, and how many of its events were given
 
