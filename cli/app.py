@@ -150,8 +150,10 @@ def _program() -> Program:
 
 def whole_program() -> TyperGroup:
     """Return the program with all its commands, imported."""
-    program = _program()
-    program.commands = {name: command_named(name) for name in ABOUT}
+    program, found = _program(), dict[str, Any]()
+    for name in ABOUT:
+        found[name] = command_named(name)
+    program.commands = found
     return program
 
 

@@ -106,7 +106,9 @@ def limits(
     Example: steersman sessions limits last more
     """
     if grant:
-        client.ask(m.GrantLimits(user=client.speaker))
+        answer = client.ask(m.GrantLimits(user=client.speaker))
+        if not answer.get("ok", True):
+            return Reply(ok=False, data=answer, text=f"Not granted: {answer.get('reason')}.")
     found = client.describe()
     most, shares = found.limits, found.shares
     data = {

@@ -44,7 +44,7 @@ def test_what_a_session_did_is_shown(place: Place, session: str) -> None:
     assert files == [{"path": "a.txt", "change": "created"}]
 
 
-@checks_data("sessions mode", "sessions busy", "sessions model", "sessions limits")
+@checks_data("sessions mode", "sessions busy", "sessions model")
 @checks_data("permissions allow", "permissions forget", "queue on", "queue off", "queue hold")
 def test_a_session_is_set(place: Place, session: str) -> None:
     """What was set is what is shown, also if no process has the session open."""
@@ -56,7 +56,11 @@ def test_a_session_is_set(place: Place, session: str) -> None:
     assert not printed(place, "sessions", "model", session)["is_chosen"]
     assert printed(place, "sessions", "model", session, "main")["model"] == "main"
     assert printed(place, "sessions", "model", session)["is_chosen"]
-    assert printed(place, "sessions", "limits", session, "more")["grants"] == 1
+    refused = place.run("sessions", "limits", session, "more")
+    assert (refused.returncode, "Not granted: the session is not open" in refused.stderr) == (
+        1,
+        True,
+    )
     rule = {"tool": "write", "match": "a.txt"}
     assert printed(place, "permissions", "allow", "write", "a.txt", *of) == rule
     assert printed(place, "permissions", "forget", "1", *of) == rule
@@ -67,7 +71,7 @@ def test_a_session_is_set(place: Place, session: str) -> None:
     assert printed(place, "queue", "list", *of)["state"] == "held"
 
 
-@checks_data("sessions answer", "sessions compact")
+@checks_data("sessions answer", "sessions compact", "sessions limits")
 def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -> None:
     """The call that was asked about runs; afterwards the conversation is summed up."""
     serve(WRITES, Text("A summary.", match="What matters most: colours"), Text("Blue."))
@@ -80,6 +84,7 @@ def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -
     }
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "a.txt").read_text() == "new\n"
+    assert printed(place, "sessions", "limits", chat.session, "more")["grants"] == 1
     assert printed(place, "sessions", "compact", chat.session, "colours")["ok"]
     chat.wait("compacted")
     assert chat.close() == 0
