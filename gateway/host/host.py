@@ -49,7 +49,7 @@ from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
 from .hook_runner import HookObserver, HookRunner
 from .offline_writer import Logbook, QueueMirror
-from .opener import SessionOpener, SessionResources
+from .opener import PreparedSession, SessionOpener
 from .router import EventBus, Opening, Router
 
 
@@ -220,7 +220,7 @@ class Host:
         self._welcome()
         if not hears_mail and self.store.unconsumed(session):
             self.take_in(session)
-        opened: list[SessionResources] = []
+        opened: list[PreparedSession] = []
 
         def profile_of(record: SessionRecord) -> AgentProfile:
             opened.append(self.opener.existing(record, servers))

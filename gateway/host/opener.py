@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ..library import Agent
 
 
-class SessionResources(Value):
+class PreparedSession(Value):
     """What a session is opened with; `notices` are for its people once it is open."""
 
     profile: AgentProfile
@@ -104,8 +104,8 @@ class SessionOpener:
 
     def new(
         self, folder: Path, plan: RunPlan | None, agent: str, given: Sequence[McpServer]
-    ) -> SessionResources:
-        """Return the resources of a new session in a folder: an agent's, or those of a workflow's run."""
+    ) -> PreparedSession:
+        """Prepare a new session in a folder: an agent's, or those of a workflow's run."""
         if plan is not None:
             profile = self.profiles.run(plan)
         else:
@@ -122,8 +122,8 @@ class SessionOpener:
         notices = (*([told] if (told := files.told()) else ()), *found.notices)
         return replace(found, profile=replace(profile, system=system), notices=notices)
 
-    def existing(self, record: SessionRecord, given: Sequence[McpServer]) -> SessionResources:
-        """Return the resources of a session that is resumed."""
+    def existing(self, record: SessionRecord, given: Sequence[McpServer]) -> PreparedSession:
+        """Prepare a session that is resumed."""
         profile, folder = self.profiles.of_record(record), Path(record.folder)
         is_patient = self._launch.is_one_shot or record.run is not None
         return self._equipped(profile, folder, given, is_patient=is_patient)
@@ -172,7 +172,7 @@ class SessionOpener:
         given: Sequence[McpServer] = (),
         *,
         is_patient: bool,
-    ) -> SessionResources:
+    ) -> PreparedSession:
         """Import an agent's tools that are plug-ins, and start its servers; say which cannot be used."""
         toolbox = self._runtime.shared.toolbox
         there = (*toolbox.names, m.AGENT_TOOL, *(tool.schema.name for tool in profile.own_tools))
@@ -189,7 +189,7 @@ class SessionOpener:
         usable = tuple(name for name in profile.tools if name not in faults)
         profile = replace(profile, tools=usable, own_tools=(*profile.own_tools, *tools))
         profile, servers = self._servers.equip(profile, folder, given, is_patient=is_patient)
-        return SessionResources(profile=profile, servers=servers, notices=tuple(faults.values()))
+        return PreparedSession(profile=profile, servers=servers, notices=tuple(faults.values()))
 
 
 def _works_here(tools: tuple[str, ...]) -> bool:
