@@ -158,6 +158,8 @@ def field_texts(kind: type[TypedTable]) -> dict[str, str]:
             match statement, below:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     found[name] = " ".join(text.split())
+                case _:
+                    continue
     return found
 
 

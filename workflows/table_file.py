@@ -85,19 +85,19 @@ class TableFile(TypedTable):
 def _rows(file: TableFile) -> tuple[list[DispositionRow], list[DeliveryRow]]:
     """Return the rows of a file in the words of the tables."""
     dispositions = [
-        DispositionRow(**_narrowed(line, DEFAULT_DISPOSITIONS) | {"action": Action(line.action)})
+        DispositionRow(**_said(line, DEFAULT_DISPOSITIONS, Action(line.action)))
         for line in file.disposition
     ]
     deliveries = [
-        DeliveryRow(**_narrowed(line, DEFAULT_DELIVERIES) | {"action": Delivery(line.action)})
+        DeliveryRow(**_said(line, DEFAULT_DELIVERIES, Delivery(line.action)))
         for line in file.delivery
     ]
     return dispositions, deliveries
 
 
-def _narrowed(line: TypedTable, table: Table[Any]) -> dict[str, Any]:
+def _said(line: TypedTable, table: Table[Any], action: Action | Delivery) -> dict[str, Any]:
     """Return what a line says, with what it is narrowed to as a table of its own."""
-    said = asdict(line)
+    said = {**asdict(line), "action": action}
     when = {name: words for name in table.space if (words := said.pop(name))}
     return {**said, "when": when}
 

@@ -8,7 +8,7 @@ Types are narrowed by annotations: `msgspec.Meta` with bounds, and a `Narrowing`
 """
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cache, partial
 from math import isfinite
@@ -22,6 +22,7 @@ from typing import (
     TypeGuard,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
 )
@@ -30,6 +31,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import fields
 
 from ..machines.value import KeywordOnly, Value
+from .document import is_table
 from .problem import (
     Problem,
     UnknownWord,
@@ -197,7 +199,7 @@ def _keys(kind: type[TypedTable]) -> tuple[_Key, ...]:
 
 
 def _table(kind: type[AnyTable], data: Any, where: Where, found: Found) -> Any:
-    if not isinstance(data, dict):
+    if not is_table(data):
         return found.append(must_be("a table", data, where))
     before = len(found)
     keys = _keys(kind)
@@ -210,10 +212,9 @@ def _table(kind: type[AnyTable], data: Any, where: Where, found: Found) -> Any:
             found.append(Problem(where, f"`{dotted(place)}` is missing", at_value=False))
     if len(values) < len(data):
         known = {key.key for key in keys}
-        for key, value in data.items():  # pyright: ignore[reportUnknownVariableType]
+        for key, value in data.items():
             if key not in known:
-                place = (*where, key)  # pyright: ignore[reportUnknownVariableType]
-                found.append(_unknown_key(place, value))
+                found.append(_unknown_key((*where, key), value))
     if len(found) > before:
         return None
     made = kind(**values)
@@ -268,16 +269,15 @@ def _unless_none(read: Reader, value: Any, where: Where, found: Found) -> Any:
 def _each(read: Reader, value: Any, where: Where, found: Found) -> Any:
     if not isinstance(value, list | tuple):
         return found.append(must_be_list(value, where))
-    items: list[Any] = [*value]
+    items = cast("Sequence[Any]", value)
     return tuple(read(item, (*where, number), found) for number, item in enumerate(items))
 
 
 def _by_name(read_name: Reader, read: Reader, value: Any, where: Where, found: Found) -> Any:
-    if not isinstance(value, dict):
+    if not is_table(value):
         return found.append(must_be("a table", value, where))
     made: dict[str, Any] = {}
-    items: dict[str, Any] = value
-    for name, item in items.items():
+    for name, item in value.items():
         place, of_name = (*where, name), Found()
         read_name(name, place, of_name)
         found += [Problem(place, fault.message, fault.hint, at_value=False) for fault in of_name]
