@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
 from ...ports.models.blocks import PROMPT, TOOLS, BlocksDialect
-from ...ports.models.choice import Choice
 from ...ports.models.capacity import parameters_of
+from ...ports.models.choice import Choice
 from ...workflows.config import shipped
 from ...workflows.providers import is_small
 from ...workflows.settings import AgentSettings
