@@ -65,7 +65,10 @@ def home_place(paths: Paths, environ: Mapping[str, str]) -> HomeSettings:
     known = {key: given[key] for key in HomeSettings.__struct_fields__ if key in given}
     read, problems = read_table(_HomeFile, {"home": known})
     if read is None:
-        raise ConfigError(problems[0].message, _HINT)
+        said = problems[0].message
+        if problems[0].where != ("home",):
+            said = f"the table `[home]` has a value of the wrong type or out of bounds: {said}"
+        raise ConfigError(said, _HINT)
     return read.home
 
 

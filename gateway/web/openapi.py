@@ -12,7 +12,10 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import PlainTextResponse
 
 from ...journal.log import IndexMap, Log
+from ...workflows.schema import field_texts
 from ...workflows.settings import ScheduleSettings
+from ...workflows.typed_table import is_table_type
+from ..dumps.dump import session_state
 from ..events.contract import AcceptedEvent, Event, ResultEvent
 from ..views.dump import session_state
 
@@ -90,9 +93,10 @@ def _schemas(kinds: Sequence[Any]) -> dict[str, Any]:
         list(dict.fromkeys(kinds)), schema_hook=_of_log, ref_template=REFERENCE
     )
     for name, more in EXTENDED.items():
-        found[name]["properties"] |= (
-            found.pop(more.__name__)["properties"] | found[name]["properties"]
-        )
+        properties = found.pop(more.__name__)["properties"]
+        for key, text in field_texts(more).items() if is_table_type(more) else ():
+            properties[key]["description"] = text
+        found[name]["properties"] |= properties | found[name]["properties"]
     events = {kind: _reference(kind.__name__) for kind in get_args(Event)}
     found["Event"] = {"oneOf": list(events.values())}
     return found
