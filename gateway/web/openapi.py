@@ -15,7 +15,6 @@ from ...journal.log import IndexMap, Log
 from ...workflows.schema import field_texts
 from ...workflows.settings import ScheduleSettings
 from ...workflows.typed_table import is_table_type
-from ..dumps.dump import session_state
 from ..events.contract import AcceptedEvent, Event, ResultEvent
 from ..views.dump import session_state
 
