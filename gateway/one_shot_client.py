@@ -203,9 +203,9 @@ def _lane(method: str, params: Mapping[str, Any]) -> m.Lane:
     if method == "say":
         is_urgent = params.get("as") == "interrupt"
     elif method == "command":
-        from .commands.registry import call
+        from .commands.registry import command_named
 
-        is_urgent = call(str(params["name"]), params["arguments"]).command.is_urgent
+        is_urgent = command_named(str(params["name"])).is_urgent
     return m.Lane.CONTROL if is_urgent else m.Lane.DATA
 
 

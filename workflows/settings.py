@@ -19,7 +19,7 @@ from ..machines.progress import LONGEST, ProgressPolicy
 from .home_place import HomeSettings
 from .problem import shown
 from .providers import PROVIDERS
-from .suggestions import DEFAULT_TABLE, OneOf, UserName
+from .suggestions import DEFAULT_TABLE, AsSpelled, OneOf, UserName
 from .tools import REMOTE, RESERVED, TOOLS, USUAL
 from .typed_table import Check, SetBy, Setter, SettingsTable, must
 
@@ -355,7 +355,7 @@ def _check_person(value: dict[str, Any]) -> dict[str, Any]:
 class HookSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """A command that runs on an event of a session; `timeout` in seconds."""
 
-    on: Annotated[str, OneOf(HOOK_EVENTS)]
+    on: Annotated[str, AsSpelled(HOOK_EVENTS)]
     run: Annotated[tuple[str, ...], Meta(min_length=1)]
     timeout: Annotated[float, Meta(gt=0, le=3600)] = 10.0
 

@@ -70,6 +70,15 @@ class OneOf(Narrowing, frozen=True):
         return {"type": "string"} if self.prefix else {"type": "string", "enum": list(self.known)}
 
 
+class AsSpelled(OneOf, frozen=True):
+    """Annotates one of the known words that stays as it is spelled, also in an earlier spelling."""
+
+    def check(self, value: str) -> str:
+        """Return the word. Raises `UnknownWord`."""
+        super().check(value)
+        return value
+
+
 class OneOrMany(OneOf, frozen=True):
     """Annotates a tuple of known words; a single word needs no brackets."""
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .. import commands
-from .command import DECLARED, GROUPS, CommandCall
+from .command import DECLARED, GROUPS, Command, CommandCall
 from .installed import Commands
 
 for _module in iter_modules(commands.__path__):
@@ -47,10 +47,15 @@ def parse(name: str, argument: str) -> CommandCall:
 
 def call(name: str, arguments: dict[str, object]) -> CommandCall:
     """Take a command that came as data; `name` may have a verb. Raises `ValueError`."""
+    return command_named(name).call(arguments)
+
+
+def command_named(name: str) -> Command[...]:
+    """Return a command; `name` may have a verb. Raises `ValueError`."""
     found = DECLARED.get(name) or COMMANDS.get(name)
     if found is None:
         raise ValueError(f"no command `{name}`")
-    return found.call(arguments)
+    return found
 
 
 def needing_approval(call: CommandCall) -> str:

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 import pytest
 from support.patience import seconds
 
-from steersman.gateway.host.host import offline_writer
+from steersman.gateway.host import offline_writer
 from steersman.gateway.host.offline_writer import QueueMirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines import protocol as m

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway.host.host import scheduling
+from steersman.gateway.host import scheduling
 from steersman.gateway.host.scheduling import (
     DueTimes,
     Occurrences,

@@ -86,4 +86,4 @@ def test_an_outcome_is_computed_in_one_module(modules: list[Any]) -> None:
         words = {node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
         if {"steered", "turn_ended", "withdrawn"} <= words:
             found.add(module.name)
-    assert found == {"gateway/outcome.py", "gateway/dumps/story.py"}
+    assert found == {"gateway/outcome.py", "gateway/views/story.py"}

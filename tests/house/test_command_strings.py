@@ -15,11 +15,7 @@ ROOMS = ("cli", "gateway", "extensions")
 SPEAKING = {"say", "enter", "send", "speak"}
 """Functions that read a text as a person's, without the underscores before their names."""
 SHOWN = {
-    ("gateway/first_run.py", "help"): "a line for people",
-    ("gateway/chat/room_inbox.py", "answer"): "it still builds one",
-    ("gateway/chat/room_inbox.py", "queue"): "it still builds one",
-    ("gateway/chat/room_session.py", "busy"): "it still builds one",
-    ("gateway/control.py", ""): "it still builds one",
+    ("gateway/wording/first_run.py", "help"): "a line for people",
 }
 """Texts that look like it, by module and command, and why that is right."""
 

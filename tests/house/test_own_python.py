@@ -5,12 +5,11 @@ from typing import Any
 
 STARTS = "ports/process/own_python.py"
 WORDS = {  # the same words for something that is not started
-    "cli/doctor.py": "the name of a finding",
+    "cli/commands/doctor.py": "the name of a finding",
     "cli/screen/highlight.py": "a language",
     "ports/models/blocks.py": "a language",
     "ports/process/ancestry.py": "what a process is recognized by",
     "ports/tools/survey.py": "what a model is told to run",
-    "workflows/flow/reading.py": "a key that people mistake for another",
 }
 
 

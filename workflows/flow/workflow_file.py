@@ -139,11 +139,11 @@ def _check_items(value: Any) -> Any:
 
 _Any = Annotated[Any, Check(_check_variable)]
 _Items = Annotated[Any, Check(_check_items, {"type": ["string", "array"]})]
-_PLACE = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*"
+_PLACE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 """The form of a place; whether anything is there is not looked at, since a check imports no code."""
 _Place = Annotated[
     str,
-    must(lambda place: re.fullmatch(_PLACE, place), "must be `package.module:function`, not {}"),
+    must(lambda place: _PLACE.fullmatch(place), "must be `package.module:function`, not {}"),
 ]
 _CODES = {"type": "integer", "minimum": 0, "maximum": 255}
 _Code = Annotated[int, must(lambda code: 0 <= code <= 255, "must be from 0 to 255, not {}", _CODES)]
