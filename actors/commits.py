@@ -178,6 +178,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         waiting=queue.pending_count,
         interrupted=sum(item.state == "interrupted" for item in queue.special()),
         asking=record.asking,
+        is_held=queue.state == "held",
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
         run=run.state if run is not None else "",

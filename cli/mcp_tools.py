@@ -52,7 +52,7 @@ MOST_SESSIONS = 100
 """Sessions that are listed."""
 SHOWN = (
     *("id", "name", "title", "folder", "agent", "workflow"),
-    *("state", "activity", "waiting", "asking", "interrupted"),
+    *("state", "needs", "result", "waiting", "asking", "interrupted"),
 )
 """What is said of a session in a list."""
 
@@ -145,7 +145,7 @@ class HomeTools:
     # The tools ------------------------------------------------------------------------------------
 
     def list_sessions(self) -> Json:
-        """List the sessions of this home, newest activity first."""
+        """List the sessions of this home, those that need a person first, then the newest."""
         with stored(self._environ) as store:
             found = [info for info in listed(store) if not info.parent and info.seq]
         shown = [

@@ -247,7 +247,7 @@ _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 
 
 def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool) -> int:
-    """Print the home's sessions, newest activity first; children only as data."""
+    """Print the home's sessions: what needs a person, then the newest; children only as data."""
     redactor = redactor_of(environ)
     trashed = Trash(Paths.of(environ).state).holds("session")
     with stored(environ) as store:
@@ -294,7 +294,7 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
         row = named_session(store, name)
         redactor = redactor_of(environ, row.folder)
         owner = store.owner(row.session)
-        about = _about(info_of(row, is_owned=owner is not None), owner)
+        about = _about(info_of(row, owner), owner)
         record = load_record(store, row.session)
         messages = list(whole_conversation(store, row.session))
     if as_json:
@@ -310,7 +310,8 @@ def _about(info: SessionInfo, owner: Owner | None) -> dict[str, Any]:
     return {
         "id": info.id,
         "state": info.state,
-        "activity": info.activity or None,
+        "needs": info.needs or None,
+        "result": info.result or None,
         "folder": info.folder,
         "agent": info.agent,
         "workflow": info.workflow or None,
@@ -329,7 +330,7 @@ def _cells(info: SessionInfo, redactor: Redactor, now: float) -> tuple[str, ...]
     return (
         info.id,
         redactor.line(info.name or info.title) or "-",
-        info.activity or info.state,
+        info.result or info.state,
         age(now - info.updated),
         redactor.line(info.agent),
         str(info.waiting or "-"),

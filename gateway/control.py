@@ -292,9 +292,9 @@ class Requests:
 
     def _list(self) -> list[dict[str, str]]:
         rows = map(self._host.store.row, self._host.open_sessions)
-        found = (info_of(row, is_owned=True, is_here=True) for row in rows)
+        found = (info_of(row, None, is_here=True) for row in rows)
         return [
-            {name: getattr(info, name) for name in ("id", "name", "title", "state", "activity")}
+            {name: getattr(info, name) for name in ("id", "name", "title", "state", "needs")}
             for info in found
         ]
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from ..journal.lock import Owner
 from ..journal.store import SessionRow, Store
 from ..machines.value import Value
 
@@ -15,13 +16,14 @@ from ..machines.value import Value
 class SessionInfo(Value):
     """A session in a list; times are seconds since 1970.
 
-    `state` is `running` where a program has it open, else `suspended`, `finalized`, `crashed`, `damaged`
-    or `never began`; of a workflow's run that has ended, `succeeded`, `failed` or `interrupted`.
-    `activity` is what an open one does: it `asks` a person, is `working` or `ready`; else empty. `title`
-    is the first words of its first message, `name` what a person called it. `parent` is the session
-    above a subagent's. `waiting` and `interrupted` count messages, `asking` the questions that wait for a
-    person, in lists with those of its subagents. `has_begun`: something was said in it. `seq` is the
-    number of its newest entry.
+    `state` of a session that a program has open: `waiting` for a person (`needs` says why), `running`,
+    `held` (what waits in its queue is resumed by a person), `idle`, or `elsewhere`, where that program
+    runs on another machine. Of any other: `left`, `finalized`, `crashed`, `damaged` or `never began`.
+    `result` is how a workflow's run ended: `succeeded`, `failed` or `interrupted`. `title` is the first
+    words of its first message, `name` what a person called it. `parent` is the session above a
+    subagent's. `waiting` and `interrupted` count messages, `asking` the questions that wait for a person,
+    in lists with those of its subagents. `has_begun`: something was said in it. `seq` is the number of
+    its newest entry.
     """
 
     id: str
@@ -32,7 +34,8 @@ class SessionInfo(Value):
     workflow: str
     parent: str
     state: str
-    activity: str
+    needs: str
+    result: str
     open: Literal["here", "elsewhere", "no"]
     waiting: int
     asking: int
@@ -48,31 +51,31 @@ def _is_nowhere(session: str) -> bool:
 
 
 def listed(store: Store, is_here: Callable[[str], bool] = _is_nowhere) -> list[SessionInfo]:
-    """List the sessions of a home that have begun or are open, the newest first, with subagents'.
+    """List the sessions of a home that have begun or are open, with subagents'.
 
-    `is_here` says which of them this program has open.
+    Those that need a person come first, then the newest. `is_here` says which this program has open.
     """
     owners, rows = store.owners(), store.sessions()
     below = Counter[str]()
     for row in rows:
         if row.parent and row.session in owners:
             below[row.root] += row.asking
-    return [
+    found = [
         info_of(
             replace(row, asking=row.asking + below[row.session]),
-            is_owned=row.session in owners,
+            owners.get(row.session),
             is_here=is_here(row.session),
         )
         for row in rows
         if row.has_begun or row.session in owners
     ]
+    return sorted(found, key=lambda info: not info.needs)
 
 
-def info_of(row: SessionRow, *, is_owned: bool, is_here: bool = False) -> SessionInfo:
-    """Describe one session; `is_owned`: a live process has it open."""
-    is_open = is_owned or is_here
-    is_working = row.state in ("busy", "interrupting")
-    activity = "asks" if row.asking else "working" if is_working else "ready"
+def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> SessionInfo:
+    """Describe one session, which `owner` has open, or this program."""
+    is_open = owner is not None or is_here
+    asking = row.asking if is_open else 0
     return SessionInfo(
         id=row.session,
         name=row.name,
@@ -81,11 +84,12 @@ def info_of(row: SessionRow, *, is_owned: bool, is_here: bool = False) -> Sessio
         agent=row.agent,
         workflow=row.workflow,
         parent=row.parent,
-        state=state_of(row, is_owned=is_open),
-        activity=activity if is_open else "",
-        open="here" if is_here else "elsewhere" if is_owned else "no",
+        state=state_of(row, owner, is_here=is_here),
+        needs=f"{asking} question{'s' * (asking > 1)}" if asking else "",
+        result=row.run if row.state == "suspended" and row.run in RESULTS else "",
+        open="here" if is_here else "elsewhere" if is_open else "no",
         waiting=row.waiting,
-        asking=row.asking if is_open else 0,
+        asking=asking,
         interrupted=row.count_interrupted(is_owned=is_open),
         has_begun=row.has_begun,
         seq=row.seq,
@@ -94,17 +98,24 @@ def info_of(row: SessionRow, *, is_owned: bool, is_here: bool = False) -> Sessio
     )
 
 
-def state_of(row: SessionRow, *, is_owned: bool) -> str:
+RESULTS = ("succeeded", "failed", "interrupted")
+"""How a workflow's run may end."""
+_LEFT = {"suspended": "left", "finalized": "finalized"}
+
+
+def state_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> str:
     """Name a session's state; see `SessionInfo`.
 
     One whose process failed before its first entry, as on a full disk, never began: it holds nothing.
     """
-    if is_owned:
+    if owner is None and not is_here:
+        if row.is_damaged:
+            return "damaged"
+        return _LEFT.get(row.state, "crashed") if row.seq else "never began"
+    if row.asking:
+        return "waiting"
+    if owner is not None and not owner.is_here:
+        return "elsewhere"
+    if row.state in ("busy", "interrupting"):
         return "running"
-    if row.is_damaged:
-        return "damaged"
-    if not row.seq:
-        return "never began"
-    if row.state == "suspended" and row.run in ("succeeded", "failed", "interrupted"):
-        return row.run
-    return row.state if row.state in ("suspended", "finalized") else "crashed"
+    return "held" if row.is_held and row.waiting else "idle"

@@ -79,7 +79,8 @@ class SessionRow(Value):
     `title` is the first words of its first message. `workflow` is the name of what the session runs, if
     it is a run, and `run` how that is. `root` is the session at the top of its family, and `place` where
     its files are (empty: where the home is). Both are set when the session is created, and no commit
-    changes them. `asking` counts the questions that wait for a person.
+    changes them. `asking` counts the questions that wait for a person. `is_held`: what waits is resumed
+    by a person.
     """
 
     session: str
@@ -94,6 +95,7 @@ class SessionRow(Value):
     waiting: int = 0
     interrupted: int = 0
     asking: int = 0
+    is_held: bool = False
     parent: str = ""
     workflow: str = ""
     run: str = ""

@@ -344,9 +344,7 @@ def _store(paths: Paths) -> Iterator[Finding]:
     try:
         with stored(os.environ) as store:
             rows = store.sessions()
-            words = {
-                row.session: state_of(row, is_owned=store.is_owned(row.session)) for row in rows
-            }
+            words = {row.session: state_of(row, store.owner(row.session)) for row in rows}
             rows = [row for row in rows if words[row.session] != "never began"]
             use = disk_finding(store, paths)
     except SteersmanError as error:

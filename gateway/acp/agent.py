@@ -205,7 +205,7 @@ class AcpAgent:
                 cwd=info.folder,
                 title=info.name or info.title or None,
                 updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
-                field_meta={"steersman": {"state": info.activity or info.state}},
+                field_meta={"steersman": {"state": info.state, "needs": info.needs}},
             )
             for info in known[start : start + PAGE]
         ]

@@ -85,7 +85,7 @@ class Desk:
         known = (info for info in listed(self._hosts.store, self._is_here) if info.seq)
         fitting = sorted((info for info in known if _fits(info, wanted)), key=_place, reverse=True)
         shown, more = fitting[: wanted.limit], fitting[wanted.limit :]
-        cursor = f"{shown[-1].updated!r}_{shown[-1].id}" if more else None
+        cursor = "{:d}_{!r}_{}".format(*_place(shown[-1])) if more else None
         return SessionPage(sessions=shown, next=cursor)
 
     def _is_here(self, session: str) -> bool:
@@ -112,8 +112,8 @@ class Desk:
     def session(self, name: str) -> SessionInfo:
         """Describe one session, which may be a subagent's."""
         row = self._row(name)
-        is_owned = self._hosts.store.is_owned(row.session)
-        return info_of(row, is_owned=is_owned, is_here=self._is_here(row.session))
+        owner = self._hosts.store.owner(row.session)
+        return info_of(row, owner, is_here=self._is_here(row.session))
 
     def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""
@@ -234,16 +234,16 @@ def _fits(info: SessionInfo, wanted: Sessions) -> bool:
         not info.parent
         and wanted.find.casefold() in " ".join(words).casefold()
         and wanted.folder in ("", info.folder)
-        and wanted.state in ("", info.state, info.activity)
+        and wanted.state in ("", info.state)
         and (not wanted.after or _place(info) < _after(wanted.after))
     )
 
 
-def _place(info: SessionInfo) -> tuple[float, str]:
-    return info.updated, info.id
+def _place(info: SessionInfo) -> tuple[bool, float, str]:
+    return bool(info.needs), info.updated, info.id
 
 
-def _after(cursor: str) -> tuple[float, str]:
+def _after(cursor: str) -> tuple[bool, float, str]:
     """Read a cursor. Raises `ValueError`."""
-    updated, _, session = cursor.partition("_")
-    return float(updated), session
+    needs, updated, session = cursor.split("_", 2)
+    return needs == "1", float(updated), session

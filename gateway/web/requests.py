@@ -89,7 +89,7 @@ class Sessions(Query):
         str, Field(description="Part of the name, title, folder, id, agent or workflow.")
     ] = ""
     folder: Annotated[str, Field(description="The folder, whole.")] = ""
-    state: Annotated[str, Field(description="A state or activity, as in the list.")] = ""
+    state: Annotated[str, Field(description="A state, as in the list.")] = ""
 
 
 class Where(Query):

@@ -94,7 +94,7 @@ for method, params in {CALLS!r}:
             "name": "",
             "title": "count the stars",
             "state": "running",
-            "activity": "working",
+            "needs": "",
         }
     ]
     assert [answer.get("as") for answer in results[1:3]] == ["queue", "steer"]

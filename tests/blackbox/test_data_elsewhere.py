@@ -63,7 +63,7 @@ def test_what_is_known_of_a_session(place: Place, session: str) -> None:
     story = printed(place, "why", "last", "1", "--json")
     assert (story["session"], story["message"]["text"]) == (session, "which colour?")
     (row,) = printed(place, "sessions", "list", "--json")["sessions"]
-    assert (row["id"], row["state"], row["folder"]) == (session, "suspended", str(place.folder))
+    assert (row["id"], row["state"], row["folder"]) == (session, "left", str(place.folder))
     messages = printed(place, "sessions", "show", session, "--json")["messages"]
     assert (messages[0]["text"], messages[-1]["text"]) == ("which colour?", "Blue.")
     (found,) = printed(place, "sessions", "search", "lue.", "--json")["found"]

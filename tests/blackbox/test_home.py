@@ -64,7 +64,7 @@ def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: s
     chat.wait("turn_ended")
     session = chat.session
     listed = place.run("sessions", "list", "--json")
-    assert json.loads(listed.stdout)["sessions"][0]["state"] == "running"
+    assert json.loads(listed.stdout)["sessions"][0]["state"] == "idle"
     chat.kill()
     listed = place.run("sessions", "list", "--json")
     assert json.loads(listed.stdout)["sessions"][0]["state"] == "crashed"

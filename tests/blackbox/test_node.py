@@ -72,16 +72,16 @@ def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start)
     assert (sent.returncode, sent.stdout) == (0, f"Started as #1 ({session}).\n")
     row = listed(place)[running.name]
     assert (row["state"], row["capacity"], row["sessions"]) == ("active", 3, 1)
-    assert states(place) == {session: "running"}
+    assert states(place) == {session: "idle"}
     assert place.run("node", "evict", session).returncode == 0
-    assert states(place) == {session: "suspended"}
+    assert states(place) == {session: "left"}
     again = place.run("node", "evict", session)
     assert (again.returncode, "no program has session" in again.stderr) == (1, True)
     assert place.run("send", session, "third").returncode == 0
     until(lambda: place.stored(session)["turns_made"] == 3, "the third turn")
     running.signal(signal.SIGTERM)
     assert running.ended() == 0
-    assert states(place) == {session: "suspended"}
+    assert states(place) == {session: "left"}
     assert listed(place) == {}
 
 
@@ -98,7 +98,7 @@ def test_a_program_that_serves_the_home_is_a_node(place: Place, serve, kind: str
     assert (row["state"], row["pid"], row["sessions"]) == ("active", web.program.pid, 1)
     until(lambda: place.stored(session)["turns_made"] == 2, "the turn of the message")
     assert "Traceback" not in web.close()
-    assert states(place) == {session: "suspended"}
+    assert states(place) == {session: "left"}
 
 
 def test_another_node_takes_over_what_a_killed_one_had(
@@ -156,7 +156,7 @@ def test_a_drained_node_ends_when_its_turns_have(
     assert running.process.poll() is None
     gate.open()
     assert running.ended() == 0
-    assert states(place) == {session: "suspended"}
+    assert states(place) == {session: "left"}
     wrong = place.run("node", "drain", "nowhere")
     assert (wrong.returncode, "there is no node `nowhere`" in wrong.stderr) == (2, True)
 

@@ -526,7 +526,7 @@ async def fail(home, settings):
     ended = finish(gateway)
     assert (ended.returncode, ended.stderr) == (143, "")
     (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    assert row["state"] == "suspended"
+    assert row["state"] == "left"
     failed = place.run("gateway", "run", "fail")
     assert failed.returncode == 2
     assert "gateway `fail` of acme 1.0 (`fail = acme:fail`) failed: RuntimeError: the line is" in (

@@ -78,7 +78,8 @@ prompt = "speak"
 def state(place: Place) -> str:
     """Return how the newest session is, as the list says."""
     listed = place.run("sessions", "list", "--json")
-    return str(json.loads(listed.stdout)["sessions"][0]["state"])
+    newest = json.loads(listed.stdout)["sessions"][0]
+    return str(newest["result"] or newest["state"])
 
 
 def run(place: Place, *arguments: str) -> Chat:

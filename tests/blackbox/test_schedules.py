@@ -340,7 +340,7 @@ def test_a_newer_session_of_a_schedule_takes_the_place_of_a_quiet_one(
         pass
     listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
     states = {session["id"]: session["state"] for session in listed}
-    assert states == {first["session"]: "suspended", second["session"]: "running"}  # it is open
+    assert states == {first["session"]: "left", second["session"]: "idle"}  # it is open
     home.end(server)
 
 

@@ -162,7 +162,7 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     assert "my name is ann" in str(server.requests[-1].body["messages"])
     assert chat.close() == 0
     rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    assert {one["id"]: one["state"] for one in rows} == {first.session: "suspended"}
+    assert {one["id"]: one["state"] for one in rows} == {first.session: "left"}
 
 
 @pytest.mark.nightly

@@ -44,7 +44,7 @@ def test_a_fork_takes_the_conversation_along(command: Any, told: Path) -> None:
     conversations = [json.loads(one)["messages"] for one in shown]
     assert conversations[0] == conversations[1]
     fork = listed(command)[made]
-    assert (fork["state"], fork["name"]) == ("suspended", f"{source}, forked at t1")
+    assert (fork["state"], fork["name"]) == ("left", f"{source}, forked at t1")
     assert fork["parent"] is None
     wrong = command("sessions", "fork", source, "--at", "7")
     assert (wrong.code, "has no turn `7`" in wrong.err) == (2, True)

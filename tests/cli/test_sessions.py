@@ -37,7 +37,7 @@ def content(home: Path) -> dict[str, list[Any]]:
 async def states_of(home: Path) -> list[tuple[str, str, str]]:
     """Return the sessions of a home as the library lists them."""
     async with steersman.open(home) as runtime:
-        return [(info.id, info.state, info.activity) for info in runtime.sessions()]
+        return [(info.id, info.state, info.needs) for info in runtime.sessions()]
 
 
 @contextmanager
@@ -93,12 +93,12 @@ def test_a_saved_queue_is_thrown_away_by_its_session(command: Any, told: Path) -
 def test_list_shows_what_there_is(command: Any, told: Path) -> None:
     """A session that was left in order is suspended, in its folder, with its agent."""
     (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
-    assert (one["state"], one["agent"], one["waiting"]) == ("suspended", "assistant", 0)
+    assert (one["state"], one["agent"], one["waiting"]) == ("left", "assistant", 0)
     assert Path(one["folder"]).name == "project"
     lines = command("sessions", "list").out.splitlines()
     assert lines[0].split("  ")[0] == "ID"
     assert one["id"] in lines[1]
-    assert "suspended" in lines[1]
+    assert "left" in lines[1]
     assert " ago" in lines[1] or "just now" in lines[1]
 
 
@@ -115,7 +115,7 @@ def test_show_as_data(command: Any, told: Path) -> None:
     data = json.loads(command("sessions", "show", "last", "--json").out)
     roles = [message["role"] for message in data["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant"]
-    assert data["session"]["state"] == "suspended"
+    assert data["session"]["state"] == "left"
     assert data["messages"][1]["tool_calls"][0]["call"] == data["messages"][2]["call"]
 
 
@@ -210,7 +210,7 @@ def test_a_running_session_is_shown_as_it_is(
     with busy_chat(environ, folder) as chat:
         (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
         assert (one["state"], one["pid"]) == ("running", chat.pid)
-        assert one["activity"] == "working"
+        assert one["needs"] is None
         data = json.loads(command("inspect", one["id"][:6], "--format", "json").out)
         assert data["owner"]["pid"] == chat.pid
         assert data["actors"]["session"]["state"] == "busy"
@@ -220,7 +220,7 @@ def test_a_running_session_is_shown_as_it_is(
         chat.send_signal(signal.SIGTERM)
         assert chat.wait(seconds(30)) == 143
     (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
-    assert (one["state"], one["interrupted"]) == ("suspended", 1)
+    assert (one["state"], one["interrupted"]) == ("left", 1)
 
 
 def test_a_dead_owner_is_noticed(
@@ -232,7 +232,7 @@ def test_a_dead_owner_is_noticed(
         chat.kill()
         chat.wait(seconds(30))
     (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
-    assert (one["state"], one["activity"], one["pid"]) == ("crashed", None, None)
+    assert (one["state"], one["needs"], one["pid"]) == ("crashed", None, None)
     assert asyncio.run(states_of(home)) == [(one["id"], "crashed", "")]
     data = json.loads(command("inspect", "--format", "json").out)
     assert data["actors"]["session"]["supervised"] == "stopped"
@@ -261,7 +261,7 @@ def test_a_session_that_never_began_is_no_session(command: Any, told: Path) -> N
     store.create(SessionRow(session="00ff00ff", folder="/"))
     store.close()
     (listed,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
-    assert listed["state"] == "suspended"
+    assert listed["state"] == "left"
     assert "00ff00ff" not in command("sessions", "list").out
     assert "never began" in command("sessions", "show", "00ff00ff").out
     doctor = command("doctor").out

@@ -296,7 +296,7 @@ def test_a_session_is_resumed_with_its_tools_and_instructions(tmp_path: Path) ->
         model = Asked(calls("weather", city="Rome"), "Two.")
         async with steersman.open(tmp_path) as runtime:
             (listed,) = runtime.sessions()
-            assert (listed.id, listed.state, listed.agent) == (session.id, "suspended", "assistant")
+            assert (listed.id, listed.state, listed.agent) == (session.id, "left", "assistant")
             assert (listed.waiting, listed.workflow, listed.name) == (0, "", "")
             assert listed.folder == str(Path.cwd())
             assert 0 < listed.created <= listed.updated

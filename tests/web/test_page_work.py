@@ -191,7 +191,7 @@ def test_each_thing_is_shown_once_and_as_it_is(
     )
     assert one.run(f"{placeholder} return one.scrollWidth <= one.clientWidth")
     say(web, session, "begin")
-    one.wait_text("asks", ".sessions", timeout=3)
+    one.wait_text("waits for you", ".sessions", timeout=3)
     one.click(".question button.accent")
     gate.wait()
     say(web, session, "rather this", "interrupt")

@@ -128,8 +128,8 @@ list.filter.addEventListener("input", () => list.lookSoon());
 
 function stateOf(row) {
   if (row.state === "finalized") return chip("finalized", "ended");
-  if (row.asking) return chip("asking", "asks");
-  if (row.activity === "working") return chip("running", row.waiting ? `working, ${row.waiting} waiting` : "working");
+  if (row.needs) return chip("asking", "waits for you");
+  if (row.state === "running") return chip("running", row.waiting ? `working, ${row.waiting} waiting` : "working");
   if (row.interrupted) return chip("interrupted");
   if (row.waiting) return chip("pending", `${row.waiting} waiting`);
   return row.open === "no" ? chip("suspended", "closed") : chip("idle", "ready");

@@ -117,7 +117,7 @@ export class SessionView {
     this.id = this.row.id;
     fill(this.title, nameOf(this.row));
     document.title = `${plain(nameOf(this.row))} – steersman`;
-    this.isBusy = ["working", "asks"].includes(this.row.activity);
+    this.isBusy = ["running", "waiting"].includes(this.row.state);
     this.stream = new EventStream(this.id, {
       ontake: (event) => this.take(event),
       onstate: (isConnected) => this.showConnection(isConnected),
