@@ -215,7 +215,7 @@ def test_a_replica_takes_over_without_a_loss(own_server, opened, make):
     began = time.monotonic()
     primary.kill()
     writing.writer.submit(make.commit(lease, 20, 20), 20)
-    replica.execute("SELECT pg_promote()")
+    replica.execute("SELECT pg_promote(wait => false)")
     writing.writer.flush()
     assert writing.results[20] is True
     print(f"the commit during the failover took {time.monotonic() - began:.2f} s")

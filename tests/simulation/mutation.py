@@ -55,6 +55,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "machines/result_routing.py": (_ROUTES, *_ACTORS, *_RUNS, _PAGES),
     "machines/routing.py": ("tests/machines/test_routing.py", *_TABLES, *_ACTORS),
     "actors/ledger.py": (*_ACTORS, *_RUNS),
+    "actors/wakes.py": (*_ACTORS, *_RUNS),
     "actors/supervisor.py": (*_ACTORS, *_RUNS),
     **{
         f"actors/decisions/{name}.py": (*_ACTORS, *_RUNS)
