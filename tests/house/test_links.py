@@ -57,3 +57,11 @@ def test_a_broken_link_is_found(tmp_path: Path, link: str, is_broken: bool) -> N
     """A missing file and a missing heading are found, existing ones are not reported."""
     (tmp_path / "page.md").write_text("# A `head's` name\n")
     assert broken(tmp_path / "page.md", link) == is_broken
+
+
+def test_the_index_has_every_page(root: Path) -> None:
+    """A page that is written is found: by its reader, in the index; and the first page is short."""
+    index = (root / "docs" / "README.md").read_text("utf-8")
+    pages = {path.name for path in (root / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()
+    assert len((root / "README.md").read_text("utf-8").splitlines()) <= 150
