@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 
-DONE, FAILED, WRONG, LIMITED = 0, 1, 2, 3
+DONE, FAILED, WRONG, LIMITED, UNANSWERED = 0, 1, 2, 3, 4
 INTERRUPTED = 128 + signal.SIGINT
 
 EXIT_CODES = {
@@ -16,6 +16,7 @@ EXIT_CODES = {
     FAILED: "failed or refused",
     WRONG: "a wrong usage or configuration",
     LIMITED: "a limit or the want of progress ended the work",
+    UNANSWERED: "a question that nobody could answer",
     INTERRUPTED: "interrupted, by Ctrl-C or SIGINT",
     128 + signal.SIGHUP: "ended by SIGHUP",
     128 + signal.SIGTERM: "ended by SIGTERM",

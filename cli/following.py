@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatSession
-from .exit_codes import DONE, FAILED, LIMITED
+from .exit_codes import DONE, FAILED, LIMITED, UNANSWERED
 from .signals import waiting
 
 _ENDS_ANSWER = frozenset(
@@ -139,6 +139,7 @@ class IdleWaiter:
         self.is_broken = False
         self.has_refusal = False
         self.is_limited = False
+        self.is_unanswered = False
         self.status = ""
 
     def hear(self, event: Event) -> None:
@@ -148,6 +149,10 @@ class IdleWaiter:
         if event["type"] == "turn_ended":
             self.status = event["status"]
             self.is_limited = self.is_limited and event["status"] != "completed"
+        if event["type"] == "turn_started":
+            self.is_unanswered = False
+        if event["type"] == "tool_ended" and event.get("unanswered"):
+            self.is_unanswered = True
         if event["type"] == "rejected":
             self.has_refusal = True
         if event["type"] == "error" and event["code"] in LIMITS and "parent" not in event:
@@ -161,10 +166,12 @@ class IdleWaiter:
 
     @property
     def exit_code(self) -> int:
-        """How the work ended: as its newest turn, or refused, or broken off."""
+        """How the work ended: as its newest turn, refused, broken off, or with an open question."""
         if self.has_refusal or self.is_broken or self.status == "failed":
             return FAILED
-        return LIMITED if self.is_limited else DONE
+        if self.is_limited:
+            return LIMITED
+        return UNANSWERED if self.is_unanswered else DONE
 
     def wait(self, conversation: ChatSession, between: Callable[[], None] = lambda: None) -> None:
         """Block until nothing runs and no queued message will start without a command.

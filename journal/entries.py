@@ -75,12 +75,16 @@ class WorkflowCopy(Value):
 
 
 class WorkResult(Value):
-    """The result of an attempt; `output` is its text, `more` the fields of its kind."""
+    """The result of an attempt; `output` is its text, `more` the fields of its kind.
+
+    `is_unanswered`: it is a question that nobody answered.
+    """
 
     output: str = ""
     errors: str = ""
     exit_code: int | None = None
     reason: str = ""
+    is_unanswered: bool = False
     more: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -526,12 +530,16 @@ class ToolIntended(TurnEntry):
 
 
 class ToolRefused(TurnEntry):
-    """A tool call that never started: `status` is denied, failed (it made no sense) or skipped."""
+    """A tool call that never started: `status` is denied, failed (it made no sense) or skipped.
+
+    `is_unanswered`: a person was to be asked about it, and none could be.
+    """
 
     call: str
     tool: str
     status: str
     reason: str
+    is_unanswered: bool = False
     messages: tuple[ChatMessage, ...] = ()
 
 

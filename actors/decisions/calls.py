@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
 from ...journal.entries import AgentSessionKnown, AllowanceGiven, CallReported
 from ...journal.record import SessionRecord
@@ -58,7 +60,8 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(_asked(turn, request, permit, environment),))
         case _:
-            return Decision(entries=(refused(turn.id, call, "denied", _denial(permit)),))
+            no = refused(turn.id, call, "denied", _denial(permit))
+            return Decision(entries=(replace(no, is_unanswered=permit.do == "ask"),))
 
 
 def _intended(
@@ -240,7 +243,14 @@ def agent_called(turn: TurnRecord, message: m.AgentCalled, environment: Environm
             return Decision(entries=(told, _asked(turn, request, permit, environment)))
         case _:
             why = _denial(permit)
-            no = e.ToolRefused(turn=turn.id, call=call, tool=tool, status="denied", reason=why)
+            no = e.ToolRefused(
+                turn=turn.id,
+                call=call,
+                tool=tool,
+                status="denied",
+                reason=why,
+                is_unanswered=permit.do == "ask",
+            )
             word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=False)
             return Decision(entries=(told, no), effects=(word,))
 

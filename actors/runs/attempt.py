@@ -473,7 +473,7 @@ class Attempts:
 def by_default(default: str | None, why: str) -> Outcome:
     """Return the outcome of a question that is not answered."""
     if default is None:
-        return "failed", e.WorkResult(reason=why)
+        return "failed", e.WorkResult(reason=why, is_unanswered=True)
     return "ok", e.WorkResult(output=default, more={"by": "default"})
 
 

@@ -10,7 +10,7 @@ from ...gateway.events.contract import Event, RunEndedEvent, StepEvent
 from ...gateway.interface import RunSession
 from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
-from ..exit_codes import FAILED, OF_RUNS
+from ..exit_codes import FAILED, OF_RUNS, UNANSWERED
 from ..following import IdleWaiter
 from ..signals import SignalExit, leave_through
 
@@ -75,6 +75,9 @@ class RunWatch:
         """How the run ended: every step succeeded, one failed, or it was interrupted."""
         if self.idle_waiter.is_broken or self.ended is None:
             return FAILED
+        has_failed = self.ended["status"] == "failed"
+        if has_failed and any(step.get("unanswered") for step in self.ended["steps"]):
+            return UNANSWERED
         return OF_RUNS[self.ended["status"]]
 
 

@@ -181,6 +181,7 @@ class StepView(TypedDict):
     total: NotRequired[int]  # with `for_each`: items in all
     exit_code: NotRequired[int]  # exit code of a command
     reason: NotRequired[str]  # why it failed, or did not run
+    unanswered: NotRequired[bool]  # whether it is a question that nobody answered
 
 
 class StepQuestionText(TypedDict):
@@ -546,6 +547,7 @@ class ToolEndedEvent(Stamp):
     lines: int  # lines that the model reads
     output: str  # what the model reads; of more than 16,000 characters the beginning and the end
     reason: NotRequired[str]  # why it was not run
+    unanswered: NotRequired[bool]  # whether a person was to be asked, and none could be
 
 
 class ProgressEvent(Progress, Stamp):

@@ -86,6 +86,8 @@ def _add_result(view: c.StepView | c.StepEvent, result: e.WorkResult) -> None:
         view["exit_code"] = result.exit_code
     if result.reason:
         view["reason"] = result.reason
+    if result.is_unanswered:
+        view["unanswered"] = True
 
 
 def step_view(step: StepRecord) -> c.StepView:

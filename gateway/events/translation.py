@@ -425,6 +425,8 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             refused = _tool_ended(entry, m.CallEnd(status="failed"), at)
             refused["status"] = entry.status
             refused["reason"] = entry.reason
+            if entry.is_unanswered:
+                refused["unanswered"] = True
             return [refused]
         case e.LimitReached():
             return [of_limits(entry, at)]

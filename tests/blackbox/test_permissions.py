@@ -93,7 +93,7 @@ def test_without_a_person_the_denial_names_the_next_step(place: Place, serve) ->
     """A question without a person is denied, and the person and the model get the next step."""
     server = serve(Tools([ECHO]), Text("So be it."))
     ran = place.run("chat", "send it again", stdin=subprocess.DEVNULL)
-    assert ran.returncode == 0
+    assert ran.returncode == 4
     assert "no person can be asked; `--yes` or a rule of [permissions] allows it" in ran.stderr
     assert "no person can be asked" in said_to_model(server)
 

@@ -106,7 +106,7 @@ CASES: dict[str, Case] = {
     ),
     "can't be trusted: there is no such file": Case(("trust",), "`steersman trust DIR` trusts"),
     "was not trusted": Case(("trust", "--forget"), "`steersman trust --list` shows"),
-    "it needs permission (…) and no person can be asked": Case(CHAT, "`--yes` or a rule", 0),
+    "it needs permission (…) and no person can be asked": Case(CHAT, "`--yes` or a rule", 4),
     "a rule forbids it: …": Case(
         CHAT, 'shell "*": deny', 0, more='[permissions]\nrules = [{ tool = "shell", do = "deny" }]'
     ),
@@ -118,7 +118,7 @@ CASES: dict[str, Case] = {
         environ=(("PATH", "/nowhere"),),
     ),
     "there is no tool …": Case(("permissions", "explain", "x", "--tool", "fly"), "there are read"),
-    "Not attached: …": Case(("chat", "see @./none"), "there is no such file", 0),
+    "Not attached: …": Case(("chat", "see @./none"), "there is no such file", 4),
     "no session …": Case(("sessions", "show", "zzz"), "`steersman sessions list` shows them"),
     "no session of … can be continued": Case(
         (*CHAT, "--continue"), "`steersman chat` starts one", 1
