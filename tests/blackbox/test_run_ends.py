@@ -210,3 +210,13 @@ def test_the_time_limit_of_a_run_counts_on_when_it_is_resumed(place: Place, gate
     assert (place.folder / "log").read_text() == "end\n"
     gate.open()
     assert place.run("run", "--resume", "last").returncode == 0
+
+
+def test_a_question_that_nobody_can_answer_has_an_exit_code(place: Place) -> None:
+    """A step that asks without a person, and without a default, fails the run as what it is."""
+    (place.folder / "ask.toml").write_text(
+        '[workflow]\nname = "sure"\n'
+        '[[step]]\nid = "sure"\nask = { text = "Go on?", options = ["yes", "no"] }\n'
+    )
+    ran = place.run("run", "ask.toml")
+    assert (ran.returncode, "no person can be asked" in ran.stdout + ran.stderr) == (4, True)
