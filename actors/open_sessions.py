@@ -65,7 +65,7 @@ Observers = Callable[[str], tuple[Observer, ...]]
 """Returns what follows a session from its start, by its id."""
 
 
-class Opening(Protocol[Owned]):
+class SessionMaker(Protocol[Owned]):
     """How a program makes the sessions that it owns: their ports, their tools, what follows them."""
 
     def build(
@@ -111,7 +111,7 @@ class OpenSessions(Generic[Owned]):
         store: Store,
         system: ActorSystem,
         commits: Commits,
-        opening: Opening[Owned],
+        maker: SessionMaker[Owned],
         *,
         by_id: dict[str, Owned],
         flush: Callable[[], None],
@@ -121,7 +121,7 @@ class OpenSessions(Generic[Owned]):
         self.by_id = by_id
         self.root: ActorRef[Any] = Root.start(system)
         self._store, self._system, self._commits = store, system, commits
-        self._opening, self._flush = opening, flush
+        self._maker, self._flush = maker, flush
         self._node, self._place = node, place
         self._listeners: dict[str, ActorRef[Any]] = {}
 
@@ -195,7 +195,7 @@ class OpenSessions(Generic[Owned]):
         observers: tuple[Observer, ...],
     ) -> Owned:
         """Give a claimed session its surroundings; its actor is not started yet."""
-        live = self._opening.build(lease, record, folder, profile, observers)
+        live = self._maker.build(lease, record, folder, profile, observers)
         if profile.workflow is not None:
             from .runs.run import Run  # templates take their time to import
 
@@ -232,7 +232,7 @@ class OpenSessions(Generic[Owned]):
         self._flush()
         record = load_record(self._store, live.id)
         record.id = live.id
-        live.ledger = self._opening.ledger(live.id, record, live.environment)
+        live.ledger = self._maker.ledger(live.id, record, live.environment)
         self._own(live)
 
     def _own(self, live: Owned) -> None:
@@ -249,7 +249,7 @@ class OpenSessions(Generic[Owned]):
         What comes back is all that is needed to start the child's actor. Raises `SteersmanError`.
         """
         parent = self.by_id[above]
-        profile = self._opening.profile_of(order, parent)
+        profile = self._maker.profile_of(order, parent)
         live = self.by_id.get(order.session)
         self._listeners[order.session] = supervisor
         if live is None:
@@ -285,11 +285,11 @@ class OpenSessions(Generic[Owned]):
             tell(self._listeners[session], said)  # maybe a later incarnation
 
         reporter = ChildReporter(order.name, report)
-        observers = (*self._opening.observers_of(session, parent.id), reporter)
+        observers = (*self._maker.observers_of(session, parent.id), reporter)
         live = self._build(lease, record, Path(folder), profile, observers)
         live.parent = parent.id
         _inherit(live, parent, order)
-        self._opening.share(live, parent, order)
+        self._maker.share(live, parent, order)
         return live
 
     async def close_child(self, session: str) -> None:
@@ -314,7 +314,7 @@ class OpenSessions(Generic[Owned]):
         for member in reversed(self.family(live.id)):
             if self.by_id.pop(member.id, None) is not None:
                 await member.aclose()
-                await self._opening.part_with(member, partial(self._release, member))
+                await self._maker.part_with(member, partial(self._release, member))
                 self._retire(member)
 
     def _release(self, live: Owned) -> None:

@@ -46,7 +46,7 @@ from .inspection import SessionDescription
 from .live_session import LiveSession
 from .offline import OfflineSession
 from .open_sessions import OpenSessions
-from .opening import ProgramOpening, SharedResources
+from .session_maker import LiveSessionMaker, SharedResources
 from .system import ActorSystem, DeadLetter
 from .tool_policy import Claims
 
@@ -110,13 +110,13 @@ class Runtime:
             place=place or host_name(),
             skills=skills,
         )
-        opening = ProgramOpening(self.loop, self.commits, self.shared, time.time)
-        self.child_setup = opening.child_setup
-        self._open = opening.sessions = OpenSessions(
+        maker = LiveSessionMaker(self.loop, self.commits, self.shared, time.time)
+        self.child_setup = maker.child_setup
+        self._open = maker.sessions = OpenSessions(
             store,
             self.system,
             self.commits,
-            opening,
+            maker,
             by_id=self.sessions,
             flush=self.writer.flush,
             node=self.node,

@@ -17,7 +17,7 @@ from ..gateway.home.home import find_session, open_store
 from ..gateway.home.trash import Trash
 from ..gateway.host.router import EventBus
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.reach import Reach, is_near
+from ..gateway.reach import SessionReach, is_near
 from ..gateway.recall import said_in
 from ..gateway.serving import open_there
 from ..gateway.views.saved_queues import told_saved
@@ -73,7 +73,7 @@ class AttachedHost:
     def _start(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
         self._store = open_store(self.paths, read_only=True)
         self.attached = attached = kind(
-            reach=Reach(self.paths, os.environ, self._store),
+            reach=SessionReach(self.paths, os.environ, self._store),
             owner=owner,
             session=session,
             words=self.config.auto_queue.keywords,

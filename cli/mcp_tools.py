@@ -32,7 +32,7 @@ from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.one_shot_client import OneShotClient
 from ..gateway.outcome import Ending, Endings, later
-from ..gateway.reach import Reach
+from ..gateway.reach import SessionReach
 from ..gateway.running import read_run, start_run
 from ..gateway.session_info import listed
 from ..gateway.views.story import story_of
@@ -249,7 +249,9 @@ class HomeTools:
 
             outcome: Json | None = None
             if wait and store.is_owned(row.session):
-                awaited = _Awaited(Reach(self._paths, self._environ, store), row.session, key)
+                awaited = _Awaited(
+                    SessionReach(self._paths, self._environ, store), row.session, key
+                )
                 receipt, outcome = asyncio.run(awaited.said(say, wait, _calling.get()))
             else:
                 receipt = say()
@@ -294,7 +296,7 @@ class HomeTools:
 class _Awaited:
     """One message of a client, whose end is waited for: that of its turn, or a question to a person."""
 
-    def __init__(self, reach: Reach, session: str, key: str) -> None:
+    def __init__(self, reach: SessionReach, session: str, key: str) -> None:
         self._follower = Follower(reach, session, None, below="questions", is_tied=True)
         self._session, self._key = session, key
         self._endings = Endings()

@@ -46,7 +46,7 @@ from .events.translation import EventPublisher, question_asked, tool_started, wh
 from .follow import Follower
 from .host.router import EventBus
 from .one_shot_client import Unanswered
-from .reach import Reach, SessionLink
+from .reach import SessionLink, SessionReach
 from .remote import OwnerGone
 from .running import Works
 from .session_choice import SessionChoice
@@ -190,7 +190,7 @@ class AttachedSession:
 
     def __init__(
         self,
-        reach: Reach,
+        reach: SessionReach,
         owner: Owner,
         session: str,
         words: Keywords,

@@ -19,7 +19,7 @@ from .event_feed import Below, Feed, Pages
 from .event_feed import Event as FeedEvent
 from .events.contract import Event
 from .outcome import LEFT_BEFORE, Outcome, past_outcome
-from .reach import Reach
+from .reach import SessionReach
 
 if TYPE_CHECKING:
     from .host.host import Host
@@ -55,7 +55,7 @@ class Follower:
 
     def __init__(
         self,
-        reach: Reach,
+        reach: SessionReach,
         session: str,
         after: int | None = 0,
         *,
@@ -168,7 +168,7 @@ class Follower:
 class OutcomesElsewhere:
     """What becomes of the messages of a session that another program has open, by its journal."""
 
-    def __init__(self, reach: Reach, session: str) -> None:
+    def __init__(self, reach: SessionReach, session: str) -> None:
         self._reach, self._session = reach, session
 
     async def of(self, item: str) -> Outcome:

@@ -54,7 +54,7 @@ from .launch_options import LaunchOptions
 from .one_shot_client import OneShotClient
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
-from .reach import Reach
+from .reach import SessionReach
 from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed
 from .wording.acknowledgement import REJECTIONS
@@ -214,7 +214,9 @@ class Link:
     its journal cannot be read here any more, either. `on_end` are called when it takes no more.
     """
 
-    def __init__(self, session: str, outcomes: Outcomes | OutcomesElsewhere, reach: Reach) -> None:
+    def __init__(
+        self, session: str, outcomes: Outcomes | OutcomesElsewhere, reach: SessionReach
+    ) -> None:
         self.session = session
         self.outcomes = outcomes
         self.reach = reach
@@ -557,7 +559,7 @@ class SessionElsewhere(SessionHandle):
     What is said is durable in its mailbox before that program answers, so that it is not lost with it.
     """
 
-    def __init__(self, reach: Reach, session: str) -> None:
+    def __init__(self, reach: SessionReach, session: str) -> None:
         self.id = session
         self._output = None
         self._link = Link(session, OutcomesElsewhere(reach, session), reach)
@@ -909,7 +911,7 @@ class Home:
             return known
         if (here := host.open_conversation(row.session)) is not None:
             return self._handle(here)
-        elsewhere = SessionElsewhere(Reach(*self._places, host.store), row.session)
+        elsewhere = SessionElsewhere(SessionReach(*self._places, host.store), row.session)
         if not await asyncio.to_thread(lambda: elsewhere.is_open):
             raise UsageError(f"no program has session `{row.session}` open", _NEXT[_LEFT])
         return elsewhere
@@ -997,7 +999,7 @@ class Home:
 
     def _link(self, conversation: Conversation, host: Host) -> Link:
         session = conversation.session
-        reach = Reach(*self._places, host.store, lambda _: host)
+        reach = SessionReach(*self._places, host.store, lambda _: host)
         link = self._links[session] = Link(session, self._outcomes.pop(session), reach)
         return link
 

@@ -79,7 +79,7 @@ def _no_nodes() -> Collection[str]:
     return ()
 
 
-class Reach:
+class SessionReach:
     """Finds the sessions of a home; any thread.
 
     `host_of` returns the host of this program in which a session lives, also as a subagent, and `nodes`

@@ -71,9 +71,9 @@ ANSWER = 2.0
 
 def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[str, Any]:
     """Dump a session from its owner process; without one, or without an answer, from the store."""
-    from ...gateway.reach import Reach
+    from ...gateway.reach import SessionReach
 
-    reach = Reach(Paths.of(environ), environ, store)
+    reach = SessionReach(Paths.of(environ), environ, store)
     owner = reach.owner(row.session)
     if owner is not None:
         try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
 
 from ...gateway.follow import Follower
-from ...gateway.reach import Reach
+from ...gateway.reach import SessionReach
 from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import audited_but_colours
 from ...journal.store import SessionRow, Store
@@ -42,7 +42,7 @@ def watch(environ: Mapping[str, str], store: Store, row: SessionRow, form: str) 
 def changes(environ: Mapping[str, str], store: Store, session: str) -> Generator[None]:
     """Yield at once, and then after each possible change, but not more often than can be drawn."""
     came = threading.Event()
-    follower = Follower(Reach(Paths.of(environ), environ, store), session, None, below="all")
+    follower = Follower(SessionReach(Paths.of(environ), environ, store), session, None, below="all")
 
     async def follow() -> None:
         async with aclosing(follower.batches()) as batches:

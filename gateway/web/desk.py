@@ -31,7 +31,7 @@ from ..events.translation import queue_view
 from ..follow import Batch, Follower
 from ..home.trash import Trash
 from ..hosts import Hosts
-from ..reach import Doorbell, Reach
+from ..reach import Doorbell, SessionReach
 from ..session_info import SessionInfo, info_of, listed
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
@@ -60,7 +60,7 @@ class Desk:
         self._hosts = hosts
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
         self._edits = Edits(self._client)
-        self._reach = Reach(
+        self._reach = SessionReach(
             hosts.paths,
             os.environ,
             hosts.store,

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 from ...journal.lock import Owner
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ..control import Requests
-from ..reach import ANSWER_TIMEOUT, Reach, SessionLink
+from ..reach import ANSWER_TIMEOUT, SessionLink, SessionReach
 
 HOLD = 30.0
 """Seconds for which a message is held after its editor was heard of."""
@@ -32,7 +32,9 @@ class RequestsThere:
     A process that does not answer takes few of the threads: `turn` bounds the requests to it.
     """
 
-    def __init__(self, reach: Reach, session: str, owner: Owner, turn: asyncio.Semaphore) -> None:
+    def __init__(
+        self, reach: SessionReach, session: str, owner: Owner, turn: asyncio.Semaphore
+    ) -> None:
         self._reach, self._session, self._owner, self._turn = reach, session, owner, turn
         self._link: SessionLink | None = None
 

@@ -14,7 +14,7 @@ from steersman.gateway.event_feed import UNREAD, Feed, Pages
 from steersman.gateway.events.contract import Event
 from steersman.gateway.follow import Follower
 from steersman.gateway.host.host import Host
-from steersman.gateway.reach import Reach
+from steersman.gateway.reach import SessionReach
 from steersman.journal.lock import Owner
 
 Begin = Callable[..., Host]
@@ -72,7 +72,7 @@ def test_an_entry_is_not_divided_by_the_limit() -> None:
     assert [event["seq"] for event in found] == list(range(UNREAD - 1))
 
 
-class Broken(Reach):
+class Broken(SessionReach):
     """Tells a part of an entry and breaks off, then overflows, then tells the rest."""
 
     def __init__(self, host: Host, events: list[Event], cut: int) -> None:
@@ -147,7 +147,7 @@ def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
     """The journal and what happens are each event once; a whole reader is told of whole entries."""
     host = begin()
     conversation, events = said(host)
-    reach = Reach(host.paths, {}, host.store, lambda _: host)
+    reach = SessionReach(host.paths, {}, host.store, lambda _: host)
 
     async def story(is_whole: bool) -> tuple[list[int], list[Event]]:
         seen, found = list[int](), list[Event]()

@@ -61,7 +61,7 @@ def test_few_classes_say_something_to_a_session(modules: list[Any]) -> None:
 
 
 def test_one_place_decides_where_a_session_runs(modules: list[Any]) -> None:
-    """Only `Reach` connects to the owner of a session; `serving` asks the server of a home."""
+    """Only `SessionReach` connects to the owner of a session; `serving` asks the server of a home."""
     assert calling(modules, "Remote.connect") == {"gateway/reach.py", "gateway/serving.py"}
 
 

@@ -19,7 +19,7 @@ from steersman.cli.screen.screen import Screen
 from steersman.gateway.attached import AttachedSession
 from steersman.gateway.events.contract import QueueItem
 from steersman.gateway.host.router import EventBus
-from steersman.gateway.reach import Reach
+from steersman.gateway.reach import SessionReach
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines.classification import Keywords
 from steersman.workflows.home_place import URL
@@ -152,7 +152,15 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
     owner = store.owner(chat.session)
     assert owner is not None
     session = AttachedSession(
-        *(Reach(paths, {}, store), owner, chat.session, Keywords(), events, "ann", lambda: None)
+        *(
+            SessionReach(paths, {}, store),
+            owner,
+            chat.session,
+            Keywords(),
+            events,
+            "ann",
+            lambda: None,
+        )
     )
     session.start()
     canvas = Canvas(SteadyOutput(StringIO(), lambda: Size(24, 80), "xterm"), lambda: False)

@@ -44,7 +44,7 @@ class Served:
 
     @classmethod
     def at(cls, place: Place, address: str) -> "Served":
-        """Reach a program that serves in the background, as a paired device."""
+        """SessionReach a program that serves in the background, as a paired device."""
         web = cls.__new__(cls)
         web.place, web._trusted, web.token = place, None, ""
         web.address = address.removeprefix("http://")

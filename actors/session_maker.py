@@ -158,7 +158,7 @@ class SharedResources(Value):
         return agent, self.toolbox.including(agent)
 
 
-class ProgramOpening:
+class LiveSessionMaker:
     """Makes the sessions of a program; `sessions` opens their children, and is set when it is there."""
 
     sessions: ChildOpener
