@@ -567,8 +567,10 @@ class SessionElsewhere(SessionHandle):
 
     @property
     def is_open(self) -> bool:
-        """Whether a program has the session open."""
-        return self._link.reach.owner(self.id) is not None
+        """Whether a program has the session open, and has not finalized it."""
+        reach = self._link.reach
+        is_over = reach.store.row(self.id).state == "finalized"
+        return not is_over and reach.owner(self.id) is not None
 
     def _call(self, method: str, user: str | Person | None = None, **params: Any) -> Any:
         """Have the session's program carry a method of the control socket out; blocks."""
