@@ -37,8 +37,6 @@ from .session import World
 DAY = 86_400.0
 LEAPS = (-60 * DAY, -3_600.0, -1.0, 1.0, 3_600.0, 60 * DAY)
 """Seconds by which a clock is set, back or forth."""
-
-
 ENDING = ("leaving", "suspended")
 """States of a session that leaves what is unread for its next owner."""
 
@@ -203,7 +201,8 @@ def _settle(chance: float, tables: Callable[[Environment], None] | None, own: En
 def what_is_posted_is_decided_once(posted: Sequence[Any], program: SimulatedProgram) -> None:
     """A message of the mailbox is decided once, whoever reads it and whoever dies meanwhile."""
     journal = durable_entries(program.history)
-    keys = [one.said.client_id for one in journal if isinstance(one, e.Queued | e.Offered)]
+    accepted = (entry for entry in journal if isinstance(entry, e.Queued | e.Offered))
+    keys = [entry.said.client_id for entry in accepted]
     for message in posted:
         key = message.said.client_id if isinstance(message, m.UserMessage) else ""
         assert keys.count(key) <= 1 or not key, f"{key} was decided {keys.count(key)} times"
