@@ -394,7 +394,7 @@ class ChildSupervisor(Member, Supervisor):
         record, environment = self.record, self.environment
         self.decide(children.give_back(record, name, environment, report))
 
-    def _end_one(self, message: m.EndChild, cause: str = "user") -> Any:
+    def _end_one(self, message: m.EndChild) -> Any:
         """End one child, at once or after it has summed up what it has."""
         head, _, rest = message.child.partition("/")
         slot = self.slots.get(head)
@@ -406,7 +406,7 @@ class ChildSupervisor(Member, Supervisor):
             reason = f"No subagent `{message.child}` works. There are: {there}"
             return refused_with(reason)
         if not message.is_gentle:
-            self._cancel(child, cause, is_kept=False)
+            self._cancel(child, message.cause, is_kept=False)
             return answer(name=child.name, state=self.record.children[child.name].state)
         if slot is None or child.state != "working":
             return refused_with(f"`{child.name}` is {child.state}: stop it instead")
@@ -426,9 +426,8 @@ class ChildSupervisor(Member, Supervisor):
     def _dismiss(self, message: m.Dismiss) -> None:
         """Do for the agent itself what a person can do; it can name only its own children."""
         wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
-        done = self._end_one(
-            m.EndChild(child=wanted, is_gentle=gently, user=self.environment.agent), "parent"
-        )
+        by = self.environment.agent
+        done = self._end_one(m.EndChild(child=wanted, is_gentle=gently, user=by, cause="parent"))
         if isinstance(done, Forward):  # a child of a child: it gets the message, and reports itself
             tell(done.ref, done.message)
             done = answer()

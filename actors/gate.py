@@ -84,7 +84,7 @@ def admits(record: SessionRecord, ancestors: Ancestors, effect: m.Effect) -> boo
     match effect:
         case m.CallModel():
             return turn_may_act(record, ancestors, effect.turn) and _is_awaited(record, effect)
-        case m.RunTool() | m.AnswerAgent() | m.Delegate() | m.Dismiss() | m.LookBefore():
+        case m.RunTool() | m.AnswerAgent() | m.Delegate() | m.Dismiss():
             return turn_may_act(record, ancestors, effect.turn)
         case m.RunGate() | m.AskJudge() | m.CountChanges():
             goal = record.goals.goal

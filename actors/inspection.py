@@ -150,7 +150,7 @@ def _account(actor: Any, record: SessionRecord) -> Account:
             return record.turns[actor.id].state, ", ".join(_turn_waits(actor, record))
         case _:  # a workflow's run
             assert record.run is not None
-            return record.run.state, ", ".join(sorted(_work(actor, record.run)))
+            return record.run.state, ", ".join(sorted(_work(record.run)))
 
 
 def _session(record: SessionRecord) -> Account:
@@ -216,8 +216,8 @@ def _turn_waits(actor: Turn, record: SessionRecord) -> Iterator[str]:
                 yield f"call {call.id}"
 
 
-def _work(actor: Any, run: RunRecord) -> Iterator[str]:
+def _work(run: RunRecord) -> Iterator[str]:
     """Name the work that a run has open: a step, or an item of it."""
-    for attempt in actor.attempts.open.values():
-        step = run.steps[attempt.step.id]
+    for attempt in run.open.values():
+        step = run.steps[attempt.step]
         yield f"step {step.id}" + (f" ({step.name(attempt.index)})" if step.is_many else "")

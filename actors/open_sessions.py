@@ -197,7 +197,7 @@ class OpenSessions(Generic[Owned]):
         """Give a claimed session its surroundings; its actor is not started yet."""
         live = self._maker.build(lease, record, folder, profile, observers)
         if profile.workflow is not None:
-            from .runs.run import Run  # templates take their time to import
+            from .run import Run  # templates take their time to import
 
             live.environment.turn_type = Run
         self.by_id[live.id] = live

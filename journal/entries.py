@@ -917,7 +917,8 @@ class StepStarted(RunEntry):
 class ItemStarted(RunEntry):
     """An attempt is about to begin; durable before it does. `call` is its name in this session.
 
-    `attempt` counts from 1. `is_child`: a session does it, which can be taken up again.
+    `attempt` counts from 1. `is_child`: a session does it, which can be taken up again. `is_told`: it
+    gets what people have said to the run.
     """
 
     turn: str
@@ -926,20 +927,29 @@ class ItemStarted(RunEntry):
     call: str
     attempt: int = 1
     is_child: bool = False
+    is_told: bool = False
 
 
 class ItemEnded(RunEntry):
-    """How an attempt ended: `status` is ok, failed, retry (another follows), interrupted or unknown."""
+    """How an attempt ended: `status` is ok, failed, retry (another follows), interrupted or unknown.
+
+    `killed` and `survivors` are the processes of one that was interrupted.
+    """
 
     turn: str
     step: str
     index: int
     status: str
     result: WorkResult = field(default_factory=WorkResult)
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
 
 
 class ItemReopened(RunEntry):
-    """Work of unknown outcome: it is done again, or, `is_done`, was found to be done."""
+    """Work waits again: its outcome is unknown, or the pause before its next attempt is over.
+
+    `is_done`: its outcome was unknown, and it was found to be done.
+    """
 
     step: str
     index: int

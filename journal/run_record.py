@@ -6,6 +6,7 @@ and only what is worth telling of an attempt is kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, assert_never
@@ -43,12 +44,25 @@ _EVENT_OF_WORK: Final = {
 _EVENT_OF_STEP: Final = {"done": "finish", "failed": "fail", "skipped": "skip", "blocked": "block"}
 
 
+class Attempt(Value):
+    """An attempt that is under way: at which item of which step, by which call of the session.
+
+    `is_child`: a session does it. `asked` is the question that waits for a person.
+    """
+
+    step: str
+    index: int
+    call: str
+    is_child: bool = False
+    asked: e.StepAsked | None = None
+
+
 class StepRecord(Value):
     """One step; `marks` has a letter for each item: what state its work is in.
 
-    `items` is none without `for_each`. The dictionaries are by an item's index, written as text: what
-    its last attempt came to, attempts if there were several, workers that died under it, and the child
-    that does it.
+    `items` is none without `for_each`. The dictionaries are by an item's index, written as text: which
+    attempt is its newest or next, if that is not the first, workers that died under it, what its last
+    attempt came to, and the child that does it.
     """
 
     id: str
@@ -63,7 +77,6 @@ class StepRecord(Value):
     losses: IndexMap[int] = field(default_factory=IndexMap[int])
     results: IndexMap[e.WorkResult] = field(default_factory=IndexMap[e.WorkResult])
     children: Mapping[str, str] = field(default_factory=dict[str, str])
-    calls: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def total(self) -> int:
@@ -80,8 +93,8 @@ class StepRecord(Value):
 
     def those(self, *states: str) -> Iterator[int]:
         """Give the indexes of the items whose work is in one of these states, in order."""
-        letters = {_LETTERS[state] for state in states}
-        return (index for index, letter in enumerate(self.marks) if letter in letters)
+        letters = "".join(_LETTERS[state] for state in states)
+        return (found.start() for found in re.finditer(f"[{letters}]", self.marks))
 
     def first(self, *states: str) -> int | None:
         """Return the first item whose work is in one of these states."""
@@ -108,9 +121,11 @@ class StepRecord(Value):
 class RunRecord(Value):
     """A whole run. `steps` are those that have begun or ended; the others wait.
 
-    `questions` are the open ones: by name, whose they are. `item` is the queue's item that it is.
+    `open` are the attempts that are under way, by their calls. `item` is the queue's item that it is.
     `worked` is how many seconds its ended turns took, `began` when the newest one began, in seconds since
-    1970. `is_late`: it has worked for as long as it may.
+    1970. `is_late`: it has worked for as long as it may. `said` is what people have said to it that no
+    agent has got yet. `killed` and `survivors` are processes of the attempts that were interrupted in
+    its newest turn.
     """
 
     workflow: e.WorkflowCopy
@@ -125,8 +140,16 @@ class RunRecord(Value):
     worked: float = 0.0
     is_late: bool = False
     calls_made: int = 0
+    said: str = ""
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
     steps: Mapping[str, StepRecord] = field(default_factory=dict[str, StepRecord])
-    questions: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    open: Mapping[str, Attempt] = field(default_factory=dict[str, Attempt])
+
+    @property
+    def questions(self) -> dict[str, Attempt]:
+        """The questions that wait for a person, by name: whose they are."""
+        return {known.asked.question: known for known in self.open.values() if known.asked}
 
     def step(self, name: str) -> StepRecord:
         """Return a step as it is, also one that has not begun."""
@@ -136,16 +159,11 @@ class RunRecord(Value):
         """List the work whose outcome is unknown: step and index."""
         return [(step.id, at) for step in self.steps.values() for at in step.those("unknown")]
 
-    def running(self) -> Iterator[tuple[StepRecord, int]]:
-        """Give the work that runs."""
-        for step in self.steps.values():
-            if "r" in step.marks:
-                yield from ((step, index) for index in step.those("running"))
-
 
 _Folded = (
     e.AnyRunEntry
     | e.ChildStarted
+    | e.Steered
     | e.TurnStarted
     | e.Interrupted
     | e.Stopped
@@ -173,8 +191,12 @@ def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
             state = moved(STEP, run.step(entry.step).state, _EVENT_OF_STEP[entry.status])
             return _put(run, entry.step, state=state, since=time, reason=entry.reason)
         case e.StepAsked():
-            asked = {entry.question: (entry.step, entry.index)}
-            return replace(run, questions={**run.questions, **asked})
+            asked = {
+                known.call: replace(known, asked=entry)
+                for known in run.open.values()
+                if _is_at(known, entry)
+            }
+            return replace(run, open={**run.open, **asked})
         case e.RunOverdue():
             return replace(run, is_late=True)
         case e.StepReopened():  # whoever tries a run again grants it its time once more
@@ -185,6 +207,9 @@ def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
             return _put(run, entry.step, marks=marks)
         case e.ChildStarted():
             return _start_child(run, entry)
+        case e.Steered():
+            said = (run.said, *(message.text for message in entry.messages))
+            return replace(run, said="\n\n".join(filter(None, said)))
         case e.TurnStarted() | e.Interrupted() | e.Stopped() | e.TurnEnded() | e.Recovered():
             return _follow_turn(run, entry, time)
         case _:
@@ -198,10 +223,15 @@ def _put(run: RunRecord, name: str, **changes: Any) -> RunRecord:
 
 def _start_child(run: RunRecord, entry: e.ChildStarted) -> RunRecord:
     """Note which session does the work that it was sent off for."""
-    for step, index in run.running():
-        if step.calls.get(str(index)) == entry.call:
-            run = _put(run, step.id, children={**step.children, str(index): entry.child})
-    return run
+    known = run.open.get(entry.call)
+    if known is None:
+        return run
+    children = {**run.steps[known.step].children, str(known.index): entry.child}
+    return _put(run, known.step, children=children)
+
+
+def _is_at(known: Attempt, entry: e.StepAsked | e.ItemEnded) -> bool:
+    return (known.step, known.index) == (entry.step, entry.index)
 
 
 def _start_step(run: RunRecord, entry: e.StepStarted, time: float) -> RunRecord:
@@ -254,38 +284,49 @@ def _start_item(run: RunRecord, entry: e.ItemStarted) -> RunRecord:
     step = replace(
         step,
         marks=step.marked(entry.index, "start"),
-        calls={**step.calls, index: entry.call},
         attempts=attempts,
         children=children,
     )
-    return replace(run, steps={**run.steps, step.id: step}, calls_made=run.calls_made + 1)
+    begun = Attempt(step=step.id, index=entry.index, call=entry.call, is_child=entry.is_child)
+    return replace(
+        run,
+        steps={**run.steps, step.id: step},
+        open={**run.open, entry.call: begun},
+        calls_made=run.calls_made + 1,
+        said="" if entry.is_told else run.said,
+    )
 
 
 def _end_item(run: RunRecord, entry: e.ItemEnded, time: float) -> RunRecord:
     step, index = run.steps[entry.step], str(entry.index)
-    children, results, questions = step.children, step.results, run.questions
+    children, results = step.children, step.results
     if entry.status != "interrupted":
         children = _without(children, index)
     if entry.result != NOTHING:
         results = results.with_item(index, entry.result)
     else:
         results = results.without(index)
-    if questions:
-        here = (entry.step, entry.index)
-        questions = {name: of for name, of in questions.items() if of != here}
-    losses = step.losses
+    losses, attempts = step.losses, step.attempts
     if entry.status == "unknown":
         losses = losses.with_item(index, losses.get(index, 0) + 1)
+    if entry.status == "retry":
+        attempts = attempts.with_item(index, attempts.get(index, 1) + 1)
     step = replace(
         step,
         marks=step.marked(entry.index, _EVENT_OF_WORK[entry.status]),
+        attempts=attempts,
         losses=losses,
         since=time,
-        calls=_without(step.calls, index),
         children=children,
         results=results,
     )
-    return replace(run, steps={**run.steps, step.id: step}, questions=questions)
+    return replace(
+        run,
+        steps={**run.steps, step.id: step},
+        open={call: known for call, known in run.open.items() if not _is_at(known, entry)},
+        killed=run.killed + entry.killed,
+        survivors=run.survivors + entry.survivors,
+    )
 
 
 def _without(known: Mapping[str, str], key: str) -> Mapping[str, str]:
@@ -310,6 +351,8 @@ def _follow_turn(
                 turn=entry.turn,
                 item=entry.item,
                 reason="",
+                killed=(),
+                survivors=(),
             )
         case e.Interrupted():
             return replace(run, state=moved(RUN, run.state, "interrupt"))
@@ -340,9 +383,9 @@ def _worked(run: RunRecord, time: float) -> float:
 
 def _halt(run: RunRecord, event: str, time: float) -> RunRecord:
     """Stop all work; work of a child, or that a person was asked about, can be resumed."""
-    asked = set(run.questions.values())
+    asked = {(known.step, known.index) for known in run.questions.values()}
     steps = {name: _halted(step, event, time, asked) for name, step in run.steps.items()}
-    return replace(run, steps=steps, questions={})
+    return replace(run, steps=steps, open={})
 
 
 def _halted(
@@ -356,4 +399,4 @@ def _halted(
         can_go_on = str(index) in step.children or (step.id, index) in asked
         after = moved(WORK, step.state_of(index), "interrupt" if can_go_on else event)
         marks[index] = _LETTERS[after]
-    return replace(step, state=state, since=since, marks="".join(marks), calls={})
+    return replace(step, state=state, since=since, marks="".join(marks))

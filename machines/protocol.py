@@ -110,8 +110,24 @@ class Message(Value):
     is_external: ClassVar[bool] = False
 
 
+class SystemMessage(Message):
+    """Base of the runtime's own messages: they are served first."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+class ControlMessage(Message):
+    """Base of messages that must not wait behind work."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+
+
 class Request(Message):
     """Base of what people and other programs ask of a session: each has a row (`handlers.py`)."""
+
+
+class ControlRequest(Request, ControlMessage):
+    """Base of the requests that must not wait behind work."""
 
 
 class UserMessage(Request):
@@ -144,13 +160,12 @@ class UserMessage(Request):
         return self.type != "interrupt"
 
 
-class Interrupt(Request):
+class Interrupt(ControlRequest):
     """A stop by command, key or signal, by a limit or the parent.
 
     `turn` none addresses whatever turn runs; a turn's id addresses that one and no other.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     order: StopOrder
     turn: str = ""
 
@@ -170,7 +185,7 @@ def child_that_asks(path: tuple[str, ...], question: str) -> str:
     return names[len(path)] if names[: len(path)] == path and len(names) > len(path) else ""
 
 
-class Answer(Request):
+class Answer(ControlRequest):
     """A person's answer to a question.
 
     To a tool call's question `choice` is allow, always or deny; `reason` is why not, or with `always`
@@ -178,22 +193,20 @@ class Answer(Request):
     step's options, by text or number, or free text; `deny` with a reason: no person answers.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     question: str
     choice: str
     reason: str = ""
 
 
-class Allow(Request):
+class Allow(ControlRequest):
     """A person lets calls of `tool` that match `pattern` run unasked; without `is_given` no more."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     tool: str
     pattern: str
     is_given: bool = True
 
 
-class QueueChange(Request):
+class QueueChange(ControlRequest):
     """A change of the queue that a person asked for: `op` with its number, new words or position.
 
     `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
@@ -201,7 +214,6 @@ class QueueChange(Request):
     a person begins to edit message `number`, or stops; without a number all that it edits.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     op: Literal[
         "withdraw",
         "clear",
@@ -234,24 +246,22 @@ class ImportedItem(Value):
     is_steer: bool = False
 
 
-class QueueImport(Request):
+class QueueImport(ControlRequest):
     """Take in all of these, in order, or none; held where nothing runs.
 
     `may_overfill`: what was saved once may come back, however many may wait now.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     items: tuple[ImportedItem, ...]
     may_overfill: bool = False
 
 
-class PolicyChange(Request):
+class PolicyChange(ControlRequest):
     """A person chooses how this session takes messages, its model and its permission mode.
 
     What is empty stays.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
@@ -259,43 +269,37 @@ class PolicyChange(Request):
     mode: Literal["", "ask", "edits", "plan", "all"] = ""
 
 
-class Rename(Request):
+class Rename(ControlRequest):
     """A person calls this session something; an empty name takes its name away."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     name: str = ""
 
 
-class TakeBack(Request):
+class TakeBack(ControlRequest):
     """The newest message was not meant as it was read: let it wait in the queue instead."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
 
-
-class ResumeQueue(Request):
+class ResumeQueue(ControlRequest):
     """Run what was interrupted, from its checkpoint, then what waits.
 
     `children`: those beside the turns that go on, too; the session finds them out. `is_beside_goal`: a
     goal goes on automatically, so nothing is to be done unless a message waits that is none of its own.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     number: int | None = None
     children: tuple[str, ...] = ()
     is_beside_goal: bool = False
 
 
-class Suspend(Request):
+class Suspend(ControlRequest):
     """Leave: interrupt what runs, keep everything, answer when it is durable."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     cause: str = "exit"
 
 
-class Finalize(Request):
+class Finalize(ControlRequest):
     """End the session permanently; happens once."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     cause: str = "user"
 
 
@@ -318,14 +322,13 @@ class GrantLimits(Request):
 # Reverts ------------------------------------------------------------------------------------------
 
 
-class Revert(Request):
+class Revert(ControlRequest):
     """A person wants files as they were; a running turn is stopped first.
 
     `scope`: the newest turn that changed files (or those since turn `since`), its last change, or
     the last revert itself (`undo`, of `paths` if any are named).
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     scope: Literal["turn", "last", "undo"] = "turn"
     since: str = ""
     paths: tuple[str, ...] = ()
@@ -344,55 +347,46 @@ class RevertOutcome(Request):
 # its sender wants; the receiver looks at the record as it is then.
 
 
-class Wake(Message):
+class Wake(SystemMessage):
     """The record has changed in a way that concerns the receiver: it does what is due."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
 
-
-class OpenSession(Message):
+class OpenSession(SystemMessage):
     """The first message of a new session: `entry` is the first entry of its journal."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     entry: Any
 
 
-class NoteEntry(Message):
+class NoteEntry(SystemMessage):
     """Journal an entry about the session that none of its actors decides: a hook that has run."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     entry: Any
 
 
-class Committed(Message):
+class Committed(SystemMessage):
     """Everything up to entry `seq` of this session is durable."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     seq: int
 
 
-class StoreBroke(Message):
+class StoreBroke(SystemMessage):
     """The journal cannot be written, or another process owns it: nothing more may be accepted."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     reason: str
     hint: str = ""
     is_lease_lost: bool = False
 
 
-class RecoverRecord(Message):
+class RecoverRecord(SystemMessage):
     """The journal can be written again: recover a session that broke off from its durable entries."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
 
-
-class Down(Message):
+class Down(SystemMessage):
     """A supervised actor ended; its last act. `reason` is empty for a normal end.
 
     `wants_restart`: it asks to be started again, and has not failed.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     name: str
     urn: str
     reason: str = ""
@@ -400,13 +394,12 @@ class Down(Message):
     wants_restart: bool = False
 
 
-class Kill(Message):
+class Kill(SystemMessage):
     """End now; the mailbox is kept for the next incarnation.
 
     `incarnation` is the one that is meant, counted from 0: a later one ignores the order.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     incarnation: int = 0
 
 
@@ -432,10 +425,9 @@ def mailed(message: Any, posted: int) -> Any:
     return Mailed(message=message, posted=posted) if posted else message
 
 
-class Retire(Message):
+class Retire(SystemMessage):
     """Forget the session `name`, which this program does not own any more."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     name: str
     urn: str
 
@@ -448,15 +440,14 @@ class Timer(Value):
     index: int = 0
 
 
-class TimerFired(Message):
+class TimerFired(ControlMessage):
     """A timer that the receiver set has run out."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     timer: Timer
     epoch: int = 0
 
 
-class Enqueue(Message):
+class Enqueue(SystemMessage):
     """Take a message into the queue.
 
     `is_next`: run before everything that waits, also while the queue is held. `is_overtaken`: it was
@@ -465,7 +456,6 @@ class Enqueue(Message):
     the result of that child.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     said: Said
     routed: Routed = Routed()
     kind: ItemKind = ItemKind.MESSAGE
@@ -478,28 +468,25 @@ class Enqueue(Message):
     is_overtaken: bool = False
 
 
-class TakeSteers(Message):
+class TakeSteers(SystemMessage):
     """At a boundary before `step` of `turn`: hand over what waits for it. Answered with `Wake`."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     step: int
 
 
-class SteerWaits(Message):
+class SteerWaits(SystemMessage):
     """The queue's news for the turn that steer `item` waits for its next boundary."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     item: str
 
 
-class HandBack(Message):
+class HandBack(SystemMessage):
     """The model can't work a message in: `words` are how it begins, empty if there is only one.
 
     The queue answers the turn with the result of the tool call.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     epoch: int
     step: int
@@ -508,36 +495,29 @@ class HandBack(Message):
     why: str
 
 
-class GoalMessage(Message):
+class GoalMessage(SystemMessage):
     """Let the message that goes on with a goal wait in the queue.
 
     `is_first`: it is the goal's first, which also runs past what is held and behind what waits.
     `after`: only while that turn is the newest; none if a person wants it, whatever has run.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     goal: str
     said: Said
     is_first: bool = False
     after: str | None = None
 
 
-class CloseChildren(Message):
+class CloseChildren(SystemMessage):
     """The session ends: answered with `ChildrenClosed` once no child's session is open here."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
 
-
-class ChildrenClosed(Message):
+class ChildrenClosed(SystemMessage):
     """No session of a child is open any more."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
 
-
-class Describe(Message):
+class Describe(ControlMessage):
     """Ask a session for a `SessionDescription`; answered to an `ask`."""
-
-    lane: ClassVar[Lane] = Lane.CONTROL
 
 
 class Inspect(Message):
@@ -567,14 +547,13 @@ ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 # Effects of delegation -----------------------------------------------------------------------------
 
 
-class Delegate(Message):
+class Delegate(SystemMessage):
     """A tool call of turn `turn` gives a task to a child; its result is the call's.
 
     `epoch` is the session's when that was decided: the turn may have gone on after a stop of children.
     `ancestors` are the epochs of the session's ancestors under which the turn began, nearest first.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     epoch: int
     call: str
@@ -582,20 +561,18 @@ class Delegate(Message):
     ancestors: tuple[int, ...] = ()
 
 
-class Dismiss(Message):
+class Dismiss(SystemMessage):
     """A tool call of turn `turn` ends a child, named as in `EndChild`; it has its result at once."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     epoch: int
     call: str
     arguments: dict[str, Any]
 
 
-class StopChild(Message):
+class StopChild(SystemMessage):
     """End the child that this tool call waits for; the call's result still comes."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     epoch: int
     call: str
@@ -623,13 +600,12 @@ class CloseChild(Value):
     session: str
 
 
-class PassSteer(Message):
+class PassSteer(SystemMessage):
     """Hand a steer on to the children named; each takes it in at its own next boundary.
 
     `beneath`: it is for a child of theirs, named as in `EndChild`.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     item: str
     names: tuple[str, ...]
     said: Said
@@ -647,60 +623,55 @@ class SetTimer(Value):
 # To the child supervisor ---------------------------------------------------------------------------
 
 
-class ResumeChildren(Message):
+class ResumeChildren(SystemMessage):
     """Turn `turn` goes on where `earlier` were interrupted, newest first: so do the children of those.
 
     Both empty: those go on for which no turn waits. `epoch` is the session's when that was decided.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     earlier: tuple[str, ...]
     turn: str
     epoch: int
 
 
-class EndChild(Request):
+class EndChild(ControlRequest):
     """A person ends one child: at once, or after it has summed up what it has (`is_gentle`).
 
     `child` is its name, or the names that lead to a child of a child, with `/` between them.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     child: str
     is_gentle: bool = False
     user: str = ""
+    cause: str = "user"
 
 
-class SideTalk(Request):
+class SideTalk(ControlRequest):
     """A question beside the main turn, answered by a session of its own that only reads."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     is_external: ClassVar[bool] = True
     said: Said
 
 
-class Recall(Request):
+class Recall(ControlRequest):
     """Take back the steer with this key, if it still waits."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     key: str
 
 
 # To the queue -------------------------------------------------------------------------------------
 
 
-class Offer(Message):
+class Offer(SystemMessage):
     """Give a result a place in the queue where it waits until a person decides about it."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     said: Said
     child: str
 
 
-class AnswerOffer(Message):
+class AnswerOffer(SystemMessage):
     """The answer to a side talk is there; it goes where the person wanted it in the meantime."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     item: str
     text: str
     turn: str = ""
@@ -709,14 +680,13 @@ class AnswerOffer(Message):
 # From the ports, and from the children ------------------------------------------------------------
 
 
-class ChildOpened(Message):
+class ChildOpened(SystemMessage):
     """A child's session is open: `start` starts its actor, `entry` is the first of a new journal.
 
     For a session that was opened before: `has_task` says whether its task reached it, `is_over`
     whether it has ended permanently, `last` its last report, if it has nothing more to do.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     number: int
     name: str
     session: str
@@ -727,17 +697,16 @@ class ChildOpened(Message):
     last: "ChildReport | None" = None
 
 
-class ChildLost(Message):
+class ChildLost(SystemMessage):
     """A child's session could not be opened."""
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     number: int
     name: str
     reason: str
     hint: str = ""
 
 
-class ChildReport(Message):
+class ChildReport(SystemMessage):
     """A child's report, durable in its journal.
 
     ended: it has nothing more to do; `status` is completed or failed, and `text` its last word.
@@ -746,7 +715,6 @@ class ChildReport(Message):
     missed: the steer with `key` entered at (turn, step), or can't.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     name: str
     kind: ReportKind
     status: str = ""
@@ -774,7 +742,7 @@ class ChildReport(Message):
 # From people --------------------------------------------------------------------------------------
 
 
-class SetGoal(Request):
+class SetGoal(ControlRequest):
     """Work for this from now on, or, `is_next`, when the goals before it are achieved.
 
     `prompt` is the first turn's message, the goal's own text if empty. `gates` are commands that must
@@ -783,7 +751,6 @@ class SetGoal(Request):
     `is_only`: it is refused where there was a goal already, so that it may be said again.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     text: str
     gates: tuple[tuple[str, ...], ...] | None = None
     max_turns: int | None = None
@@ -796,23 +763,21 @@ class SetGoal(Request):
     user: str = ""
 
 
-class ChangeGoal(Request):
+class ChangeGoal(ControlRequest):
     """Pause the goal, let it go on with another grant of its budget, or drop it."""
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     op: Literal["pause", "resume", "clear"]
 
 
 # From the judge to its goal -----------------------------------------------------------------------
 
 
-class Judged(Message):
+class Judged(SystemMessage):
     """The outcome of a boundary: `by` judge, gate or gates; `fault` says why there is no verdict.
 
     `is_unchanged`: no file has changed since the boundary before, as far as is known for sure.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     verdict: Verdict
     by: str = "judge"
@@ -1178,65 +1143,28 @@ def exit_words(code: int) -> str:
 # Workflow runs ------------------------------------------------------------------------------------
 
 
-class LookBefore(Value):
-    """Look at the folder before a step's commands begin; answered with `Looked`.
-
-    One look holds for all items of a step: thousands of looks would cost more than the work.
-    """
-
-    turn: str
-    epoch: int
-    step: str
-
-
 class LookAfter(Value):
-    """Look at what a step's commands have changed. Harmless without a look before."""
+    """Look at what a step's commands have changed, once for all of its items.
 
-    turn: str
-    step: str
-
-
-class Looked(Message):
-    """The look before a step's commands is over."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    turn: str
-    step: str
-
-
-class ChildCame(Message):
-    """The session that works for a step has ended or stopped: how, with what it said last.
-
-    `state` is a state of the subagent machine; `interrupted` ones can be taken up again. `more` is
-    the outcome of its goal.
+    Harmless where none has begun.
     """
 
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    name: str
-    state: str
-    text: str = ""
-    reason: str = ""
-    session: str = ""
-    more: dict[str, Any] = field(default_factory=dict[str, Any])
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
+    turn: str
+    step: str
 
 
-class Reopen(Request):
+class Reopen(ControlRequest):
     """A person says of work whose outcome is unknown that it is to be done again, or `is_done`.
 
     `work` are pairs of a step and an index.
     """
 
-    lane: ClassVar[Lane] = Lane.CONTROL
     work: tuple[tuple[str, int], ...]
     is_done: bool = False
 
 
-class TryAgain(Request):
+class TryAgain(ControlRequest):
     """A person says that a failed run goes on: its steps are made ready for another turn."""
-
-    lane: ClassVar[Lane] = Lane.CONTROL
 
 
 # Effects: what is asked of the ports once it is durable -------------------------------------------
@@ -1263,7 +1191,8 @@ class RunTool(Value):
     """Start a tool call whose intent is durable.
 
     `path` is the resolved path that the call was allowed for. `is_again`: an earlier call of the turn
-    with this tool and path failed.
+    with this tool and path failed. `step` is the step of a run that the command is part of: the folder is
+    looked at before the first of them, and once more at `LookAfter`.
     """
 
     turn: str
@@ -1273,6 +1202,7 @@ class RunTool(Value):
     arguments: dict[str, Any]
     path: str = ""
     is_again: bool = False
+    step: str = ""
 
 
 class CancelModel(Value):
@@ -1319,7 +1249,6 @@ PortEffect = (
     | SetTimer
     | RestoreFiles
     | GoalEffect
-    | LookBefore
     | LookAfter
 )
 """The effects of the ports."""

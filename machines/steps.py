@@ -60,7 +60,7 @@ WORK = Machine(
     states=(
         State(name="waiting", doc="It begins when there is room."),
         State(name="running", doc="An attempt is durable, and runs or is about to."),
-        State(name="resting", doc="An attempt failed; the next begins after a while."),
+        State(name="resting", doc="An attempt failed; after a pause it waits for the next."),
         State(
             name="interrupted", doc="It was stopped; it starts again, or its session is resumed."
         ),
@@ -69,7 +69,7 @@ WORK = Machine(
         State(name="failed", doc="Its last attempt failed."),
     ),
     transitions=(
-        Transition(event="start", source=("waiting", "resting", "interrupted"), dest="running"),
+        Transition(event="start", source=("waiting", "interrupted"), dest="running"),
         Transition(event="succeed", source=("running",), dest="done"),
         Transition(event="retry", source=("running",), dest="resting"),
         Transition(event="fail", source=("running", "waiting"), dest="failed"),
@@ -82,7 +82,7 @@ WORK = Machine(
         ),
         Transition(event="lose", source=("running",), dest="unknown"),
         Transition(event="lose", source=("resting",), dest="waiting"),
-        Transition(event="again", source=("unknown", "failed"), dest="waiting"),
+        Transition(event="again", source=("resting", "unknown", "failed"), dest="waiting"),
         Transition(event="settle", source=("unknown",), dest="done"),
     ),
     control=("interrupt",),

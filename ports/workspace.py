@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -183,28 +183,26 @@ class ChildWorkspace(WorkspacePort):
 
 
 class WatchedRun:
-    """A `ToolRun` that starts after a scan of the folder, and requests another when it has ended."""
+    """A `ToolRun` that starts after a scan of the folder; `after` is called when it has ended."""
 
     def __init__(
         self,
-        workspace: WorkspacePort,
-        about: tuple[str, str, str, str | None],
+        scan: Awaitable[None],
         start: Callable[[], ToolRun],
-        on_notice: Callable[[str], None],
+        after: Callable[[], None],
     ) -> None:
         self._is_stopped = False
         self._inner: ToolRun | None = None
 
         async def run() -> m.ToolResult:
             try:
-                for text in await workspace.begin(*about):
-                    on_notice(text)
+                await scan
                 if self._is_stopped:
                     return m.ToolResult(status="killed", text="Stopped before it started.")
                 self._inner = start()
                 return await self._inner.wait()
             finally:
-                workspace.end(about[1])
+                after()
 
         self._task = asyncio.create_task(run())
 

@@ -36,7 +36,7 @@ from .promises import durable_entries
 STOPS = {"stop", "new", "bare_word", "signal", "parent", "parent_boundary"}
 LIMITS = {"budget", "no_progress", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
-ENDS = {"user", "finalize", "completed", "failed", "cancelled", "disconnected"}
+ENDS = {"user", "overdue", "finalize", "completed", "failed", "cancelled", "disconnected"}
 CAUSES = STOPS | LIMITS | LEAVING | ENDS
 PEOPLE = m.UserMessage | m.ResumeQueue | m.TakeBack | m.SideTalk | m.TryAgain
 
@@ -55,7 +55,6 @@ Begins = (
     m.CallModel
     | m.RunTool
     | m.AnswerAgent
-    | m.LookBefore
     | m.RunGate
     | m.AskJudge
     | m.CountChanges

@@ -198,9 +198,6 @@ class SimulatedPorts:
             case m.SetTimer():
                 fired = m.TimerFired(timer=effect.timer, epoch=effect.epoch)
                 self._later(effect.seconds, lambda: reply(reply_to, fired))
-            case m.LookBefore():
-                looked = m.Looked(turn=effect.turn, step=effect.step)
-                self._later(self._delay() / 4, lambda: reply(reply_to, looked))
             case m.LookAfter():
                 pass
             case _:

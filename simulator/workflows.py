@@ -14,8 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 from pykka import ActorRef
 
+from ..actors.decisions.run_work import COMMAND
 from ..actors.mailbox import reply
-from ..actors.runs.work import COMMAND
 from ..journal import entries as e
 from ..machines import protocol as m
 from ..machines.delivery import Relation
@@ -162,7 +162,8 @@ class WorkflowPorts(SimulatedPorts):
         if status in ("killed", "timed_out"):
             killed = self.pids(status)
             return m.ToolResult(status=status, text="part of it", exit_code=-15, killed=killed)
-        step, dice = self._step_of(at.call), self.dice.random()
+        spec, dice = self.session().environment.workflow, self.dice.random()
+        step = spec.step(at.step) if spec is not None else None
         if step is None or dice < self._luck.fails / 5:
             return m.ToolResult(status="failed", text="[it could not be started]", exit_code=None)
         if dice < self._luck.fails:
@@ -212,14 +213,6 @@ class WorkflowPorts(SimulatedPorts):
                 return self._samples.json(output.schema)
             case _:
                 return self._samples.text()
-
-    def _step_of(self, call: str) -> StepSpec | None:
-        """Return the step whose command this is."""
-        run, spec = self.session().record.run, self.session().environment.workflow
-        for step, index in run.running() if run is not None else ():
-            if step.calls.get(str(index)) == call and spec is not None:
-                return spec.step(step.id)
-        return None
 
     def _own_step(self) -> StepSpec | None:
         """Return the step that this session works for."""
@@ -562,15 +555,19 @@ def done_work_is_done_once(journal: list[e.Entry]) -> None:
 
 def lost_work_is_a_persons_to_repeat(spec: WorkflowSpec, journal: list[e.Entry]) -> None:
     """While a run goes on, only idempotent steps do work of unknown outcome again."""
-    is_going = False
+    is_going, paused = False, set[tuple[str, int]]()
     for entry in journal:
         match entry:
             case e.TurnStarted():
-                is_going = True
+                is_going, paused = True, set()
             case e.TurnEnded() | e.Recovered():
                 is_going = False
             case e.Stopped(turn=turn) if turn:
                 is_going = False
+            case e.ItemEnded(step=name, index=index, status="retry"):
+                paused.add((name, index))
+            case e.ItemReopened(step=name, index=index) if (name, index) in paused:
+                paused.remove((name, index))
             case e.ItemReopened(step=name, index=index) if is_going:
                 assert spec.step(name).idempotent, (
                     f"step `{name}` repeats item {index + 1} of unknown outcome unasked"

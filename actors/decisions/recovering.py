@@ -53,10 +53,9 @@ def stopping_effects(
     run = record.run
     if run is None:
         return
-    for step, index in run.running():
-        name = step.calls.get(str(index))
-        if name and str(index) not in step.children:
-            yield m.StopTool(turn=run.turn, epoch=turn.epoch, call=name)
+    for attempt in run.open.values():
+        if not attempt.is_child:
+            yield m.StopTool(turn=run.turn, epoch=turn.epoch, call=attempt.call)
     for step in run.steps.values():
         if step.state == "running":
             yield m.LookAfter(turn=run.turn, step=step.id)

@@ -53,7 +53,7 @@ def reopen(record: SessionRecord, message: m.Reopen, environment: Environment) -
 
 def try_again(record: SessionRecord, message: m.TryAgain, environment: Environment) -> Decision:
     """Make the steps ready because of which a run failed, and begin another turn with them."""
-    from ..runs.plan import StepPlan  # templates take their time to import
+    from .run_plan import StepPlan  # templates take their time to import
 
     run, spec = record.run, environment.workflow
     if run is None or spec is None or run.state != "failed" or record.state != "idle":

@@ -173,8 +173,7 @@ def running_tools(record: SessionRecord) -> list[str]:
     """Name what runs of the turn: its tools, or the steps of a run that processes do."""
     if record.run is None:
         return running_calls(record)
-    running = record.run.running()
-    steps = (step.id for step, index in running if str(index) not in step.children)
+    steps = (attempt.step for attempt in record.run.open.values() if not attempt.is_child)
     return list(dict.fromkeys(steps))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ from ..gate import never_started
 from ..mailbox import reply
 from .goal_work import GoalWork
 from .model_work import ModelWork, TextBatcher
-from .resources import SessionResources, StartTask, fault_of
+from .resources import SessionResources, fault_of
 
 SHOWN_AFTER = 0.5
 """Seconds for which a command runs before its output is shown: of a short one the result is enough."""
@@ -112,34 +112,7 @@ class ToolReports:
             self._send(newest)
 
 
-# The session's folder: looks around a step of a run, reverts --------------------------------------
-
-
-def look(
-    workspace: WorkspacePort | None,
-    effect: m.LookBefore | m.LookAfter,
-    reply_to: ActorRef[Any] | None,
-    start_task: StartTask,
-) -> None:
-    """Begin a look at the folder; the one before a step is answered also if it failed."""
-    call = f"{effect.turn}.{effect.step}"
-    if isinstance(effect, m.LookAfter):
-        if workspace is not None:
-            workspace.end(call)
-        return
-
-    async def before() -> None:
-        notices = await workspace.begin(effect.turn, call, "run", None) if workspace else []
-        for text in notices:
-            reply(reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
-        reply(reply_to, m.Looked(turn=effect.turn, step=effect.step))
-
-    def fault(error: BaseException) -> None:
-        text = f"Changes by step `{effect.step}` cannot be reverted: {error}"
-        reply(reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
-        reply(reply_to, m.Looked(turn=effect.turn, step=effect.step))
-
-    start_task(before(), fault)
+# Reverts ------------------------------------------------------------------------------------------
 
 
 async def restore_files(
@@ -183,6 +156,7 @@ class EffectExecutor:
     """Performs the effects of one session; a call never blocks.
 
     `_locks`: a child's session is opened and closed one after another, in the order of the effects.
+    `_looks` are the looks at the folder before the commands of a run's steps.
     """
 
     def __init__(
@@ -198,6 +172,7 @@ class EffectExecutor:
         self._model_work = ModelWork(loop, resources, self._task)
         self._goal_work = GoalWork(loop, resources, self._task)
         self._calls: dict[str, _RunningCall] = {}
+        self._looks: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -236,8 +211,8 @@ class EffectExecutor:
                 self._set_timer(effect, reply_to)
             case m.RestoreFiles():
                 self._restore(effect, reply_to)
-            case m.LookBefore() | m.LookAfter():
-                look(self.resources.workspace, effect, reply_to, self._task)
+            case m.LookAfter():
+                self._look_after(effect)
             case _:
                 self._goal_work(effect, reply_to)
 
@@ -312,18 +287,44 @@ class EffectExecutor:
         self, tool: Tool, effect: m.RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
     ) -> ToolRun:
         """Start a tool; with a look at the folder around it if it may change something."""
-        resources = self.resources
-        if resources.workspace is None or not tool.is_mutating:
+        workspace = self.resources.workspace
+
+        def start() -> ToolRun:
             return tool.start(effect.arguments, context)
-        path = written_path(effect.tool, effect.arguments, resources.folder)
-        return WatchedRun(
-            resources.workspace,
-            (effect.turn, effect.call, effect.tool, path),
-            lambda: tool.start(effect.arguments, context),
-            lambda said: reply(
-                reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=said)
-            ),
-        )
+
+        if workspace is not None and effect.step:
+            scan = self._look_before(workspace, effect, reply_to)
+            return start() if scan.done() else WatchedRun(asyncio.shield(scan), start, lambda: None)
+        if workspace is None or not tool.is_mutating:
+            return start()
+        path = written_path(effect.tool, effect.arguments, self.resources.folder)
+        begun = workspace.begin(effect.turn, effect.call, effect.tool, path)
+        looked = _scan(begun, effect, reply_to)
+        return WatchedRun(looked, start, lambda: workspace.end(effect.call))
+
+    def _look_before(
+        self, workspace: WorkspacePort, effect: m.RunTool, reply_to: ActorRef[Any] | None
+    ) -> asyncio.Task[None]:
+        """Look at the folder before the first command of a step; one look holds for all its items."""
+        name = f"{effect.turn}.{effect.step}"
+
+        async def look() -> None:
+            try:
+                await _scan(workspace.begin(effect.turn, name, "run", None), effect, reply_to)
+            except Exception as error:
+                _notice(
+                    effect, reply_to, f"Changes by step `{effect.step}` cannot be reverted: {error}"
+                )
+
+        if name not in self._looks:
+            self._looks[name] = self._task(look(), _ignore)
+        return self._looks[name]
+
+    def _look_after(self, effect: m.LookAfter) -> None:
+        name, workspace = f"{effect.turn}.{effect.step}", self.resources.workspace
+        look = self._looks.pop(name, None)
+        if look is not None and workspace is not None:
+            look.add_done_callback(lambda _: workspace.end(name))
 
     def _restore(self, effect: m.RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         def fault(error: BaseException) -> None:
@@ -424,6 +425,18 @@ class EffectExecutor:
 
         task.add_done_callback(done)
         return task
+
+
+async def _scan(
+    looks: Awaitable[list[str]], effect: m.RunTool, reply_to: ActorRef[Any] | None
+) -> None:
+    """Wait for a look at the folder, and pass on what a person should know of it."""
+    for text in await looks:
+        _notice(effect, reply_to, text)
+
+
+def _notice(effect: m.RunTool, reply_to: ActorRef[Any] | None, text: str) -> None:
+    reply(reply_to, m.ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
 
 
 def _ignore(error: BaseException) -> None:

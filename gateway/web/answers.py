@@ -32,9 +32,10 @@ class SessionChoices(TypedDict):
 
 
 class SessionQueue(QueueView):
-    """The queue of a session."""
+    """The queue of a session, as entry `seq` of its journal left it."""
 
     session: str
+    seq: int
 
 
 class EventPage(TypedDict):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.actors.runs.plan import StepPlan
+from steersman.actors.decisions.run_plan import StepPlan
 from steersman.journal.entries import StepReopened, WorkflowCopy
 from steersman.journal.log import IndexMap
 from steersman.journal.run_record import RunRecord, StepRecord, apply_to_run

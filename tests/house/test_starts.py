@@ -28,7 +28,7 @@ SLOW = {
 }
 """What takes a tenth of a start or more."""
 RARE = {
-    "steersman.actors.runs.run",
+    "steersman.actors.run",
     "steersman.gateway.commands.registry",
     "steersman.gateway.views.tree",
     "steersman.gateway.library",

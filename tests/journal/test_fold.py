@@ -60,6 +60,7 @@ def a_run() -> list[Entry]:
         e.ItemStarted(turn="t2", step="a", index=1, call="t2.w1"),
         e.StepAsked(turn="t2", step="a", index=1, question="q-t2.w1", text="go on?"),
         e.ItemEnded(turn="t2", step="a", index=1, status="retry", result=failed),
+        e.ItemReopened(step="a", index=1),
         e.ItemStarted(turn="t2", step="a", index=1, call="t2.w2", attempt=2),
         e.ItemEnded(turn="t2", step="a", index=1, status="failed", result=failed),
         e.StepEnded(turn="t2", step="a", status="failed", reason="1 of 3 failed"),

@@ -366,7 +366,7 @@ MUTANTS: dict[str, Mutant] = {
             guards.test_nothing_passes_the_gate_that_nobody_waits_for,
         )
         for name, kind in (
-            ("G4", m.LookBefore),
+            ("G4", m.RunTool),
             ("G6", m.AwaitCondition),
             ("G7", m.RestoreFiles),
             ("G8", m.GoalTimer),

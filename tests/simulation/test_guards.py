@@ -48,7 +48,7 @@ def test_nothing_passes_the_gate_that_nobody_waits_for() -> None:
     record = SessionRecord()
     condition: Any = None
     effects = (
-        m.LookBefore(turn="t1", epoch=1, step="a"),
+        m.RunTool(turn="t1", epoch=1, call="t1.w1", tool="command", arguments={}, step="a"),
         m.AwaitCondition(goal="g1", name="wait 1", condition=condition, limit=1.0),
         m.GoalTimer(goal="g1", name="pause 1", seconds=1.0),
         m.RestoreFiles(id="r1", scope="turn"),

@@ -275,6 +275,26 @@ def test_a_long_queue_is_shown_in_part_and_followed(
     assert one.complaints() == other.complaints() == []
 
 
+OLD_WHOLE = """return (async () => {
+const { QueueView } = await import("/assets/queue.js");
+const view = new QueueView("s1", () => {}, () => {});
+const item = (id, text) => ({ id, number: 1, state: "pending", text, progress: null, user: "" });
+const change = (seq, place, one, count) =>
+  view.take({ seq, state: "open", count, changed: [{ ...one, place }], removed: [] });
+const known = [change(8, 1, item("m2", "newer"), 2), change(9, 1, item("m1", "newest"), 2)];
+known.push(view.take({ seq: 7, state: "open", items: [item("m1", "old"), item("m2", "old")] }));
+known.push(change(8, 1, item("m2", "newer"), 2));
+return [known, view.items.map((one) => one.text)];
+})()"""
+
+
+def test_an_older_whole_queue_loses_no_change(served: Start, browser: Open) -> None:
+    """A page asks for the whole queue while changes come: they follow it, whichever comes first."""
+    page = browser(served())
+    found = page.run(OLD_WHOLE)
+    assert found == [[False, False, True, True], ["newest", "newer"]]
+
+
 def test_a_subagent_is_shown_asks_answers_and_is_stopped(
     place: Place, serve, served: Start, browser: Open, gate: Gate
 ) -> None:

@@ -1,14 +1,16 @@
-"""A step's work: the values of its templates, the effect that begins it, and its outcome. Pure."""
+"""A step's work in a run: the values of its templates, the effect that begins it, and its outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from ...journal.child_record import ChildRecord
 from ...journal.entries import WorkResult
-from ...journal.run_record import RunRecord, StepRecord
+from ...journal.record import SessionRecord
+from ...journal.run_record import StepRecord
 from ...machines import protocol as m
 from ...machines.errors import TemplateError
 from ...machines.json_shape import parse_json, schema_mismatch
@@ -51,38 +53,40 @@ Outcome = tuple[str, WorkResult]
 
 
 class Values:
-    """What the templates of one run can use: variables, and the results of steps that have ended.
+    """What the templates of one workflow find: variables, and the results of steps that have ended.
 
-    A step's result is worked out once. `run_of` returns the run as it is at that moment.
+    The result of a step's record is worked out once.
     """
 
-    def __init__(
-        self, spec: WorkflowSpec, run_of: Callable[[], RunRecord], session: str, folder: str
-    ) -> None:
-        self._spec, self._run_of = spec, run_of
-        run = run_of()
-        self._session = session
-        self._steps: dict[str, dict[str, Any]] = {}
-        self._fixed = {
-            "vars": {**spec.variables, **run.workflow.variables},
-            "run": {"id": session, "folder": folder},
-            "workflow": {"name": spec.name, "folder": run.workflow.folder},
+    def __init__(self, spec: WorkflowSpec) -> None:
+        self._spec = spec
+        self._known: dict[str, tuple[StepRecord, dict[str, Any]]] = {}
+
+    def of(self, record: SessionRecord) -> dict[str, Any]:
+        """Return all that a template finds in a session that is a run, apart from an item."""
+        run = record.run
+        assert run is not None, "a run without a workflow"
+        return {
+            "vars": {**self._spec.variables, **run.workflow.variables},
+            "run": {"id": record.id, "folder": record.folder},
+            "workflow": {"name": self._spec.name, "folder": run.workflow.folder},
+            "steps": {
+                step.id: self._of_step(step, known)
+                for step in self._spec.steps
+                if (known := run.steps.get(step.id)) is not None and known.state in ENDED
+            },
         }
 
-    def now(self) -> dict[str, Any]:
-        """Return all that a template finds now, apart from an item."""
-        steps = self._run_of().steps
-        for step in self._spec.steps:
-            record = steps.get(step.id)
-            if step.id not in self._steps and record is not None and record.state in ENDED:
-                self._steps[step.id] = _of_step(step, record)
-        return {**self._fixed, "steps": self._steps}
+    def _of_step(self, step: StepSpec, record: StepRecord) -> dict[str, Any]:
+        known = self._known.get(step.id)
+        if known is None or known[0] is not record:
+            known = self._known[step.id] = record, _of_step(step, record)
+        return known[1]
 
-    def of_item(self, values: Mapping[str, Any], record: StepRecord, index: int) -> dict[str, Any]:
-        """Add an item to what a template finds."""
-        if not record.is_many:
-            return dict(values)
-        return {**values, "item": record.items[index], "index": index}
+
+def with_item(values: dict[str, Any], record: StepRecord, index: int) -> dict[str, Any]:
+    """Add an item of a step with several to what a template finds."""
+    return {**values, "item": record.items[index], "index": index} if record.is_many else values
 
 
 def read_output(output: Output, text: str) -> Any:
@@ -173,7 +177,9 @@ def command(
         arguments["timeout"] = step.timeout
     if step.remote is not None:
         arguments["remote"] = _remote(step.remote, values)
-    return m.RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
+    return m.RunTool(
+        turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments, step=step.id
+    )
 
 
 def _remote(remote: RemoteNeeds, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,23 +301,25 @@ def _because(result: WorkResult, reason: str) -> WorkResult:
     )
 
 
-def of_child(step: StepSpec, came: m.ChildCame) -> Outcome:
+def of_child(step: StepSpec, child: ChildRecord) -> Outcome:
     """Return the outcome of a session."""
-    if came.state != "completed":
-        reason = came.reason or f"its session was {came.state}"
-        return "failed", WorkResult(output=came.text, reason=reason)
+    if child.state != "completed":
+        reason = child.reason or f"its session was {child.state}"
+        return "failed", WorkResult(output=child.text, reason=reason)
     match step.action:
         case JudgeAction():
-            return _judged(came)
+            return _judged(child.text)
         case WorkflowAction():
-            return "ok", WorkResult(output=came.text, more={"run": came.session})
+            return "ok", WorkResult(output=child.text, more={"run": child.session})
         case _:
-            return _readable(step, WorkResult(output=came.text, more=dict(came.more)))
+            goal = "achieved" if child.goal else ""
+            more = {"turns": child.steps, "goal": goal, "reason": child.reason}
+            return _readable(step, WorkResult(output=child.text, more=more))
 
 
-def _judged(came: m.ChildCame) -> Outcome:
-    verdict = read_verdict(came.text)
+def _judged(text: str) -> Outcome:
+    verdict = read_verdict(text)
     if isinstance(verdict, Unusable):
-        return "failed", WorkResult(output=came.text, reason=f"no verdict: {verdict.why}")
+        return "failed", WorkResult(output=text, reason=f"no verdict: {verdict.why}")
     more = {"verdict": verdict.kind, "reason": verdict.reason}
     return "ok", WorkResult(output=verdict.kind, more=more)

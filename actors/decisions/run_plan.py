@@ -11,6 +11,7 @@ from ...machines.steps import ENDED, STEP
 from ...machines.value import Value
 from ...workflows.flow.graph import levels, waits_for
 from ...workflows.flow.spec import StepSpec, WorkflowSpec
+from .run_work import Values
 
 Verdict = Literal["ask", "block"]
 
@@ -27,10 +28,11 @@ class Due(Value):
 
 
 class StepPlan:
-    """One workflow's order of steps. Knows nothing of time, ports or actors."""
+    """One workflow's order of steps, and the values of its templates."""
 
     def __init__(self, spec: WorkflowSpec) -> None:
         self.spec = spec
+        self.values = Values(spec)
         self.steps = {step.id: step for step in spec.steps}
         self._needs = waits_for(spec.steps)
         self._usual = frozenset(step.id for step in spec.steps if not step.is_final)

@@ -1,1 +1,0 @@
-"""A workflow's run: what of it may begin, how each attempt goes, and what followed."""
