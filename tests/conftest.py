@@ -20,6 +20,7 @@ pytest_plugins = [
 ]
 
 ROOT = Path(__file__).resolve().parents[1]
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SEEDS = "STEERSMAN_SEEDS"
 """The first seed of all that is drawn in a run; a run that is given one draws the same again."""
 
@@ -32,7 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to test another checkout than this one; hand on the seeds, and how slow the machine is."""
+    """Refuse to test another checkout than this one; hand on the seeds, and how slow the machine is.
+
+    What `nohup` or a shell has ignored would be ignored by the programs that are tested, too.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(
+                number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            )
     found = Path(steersman.__file__).resolve().parent
     if found != ROOT:
         pytest.exit(
@@ -48,10 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def same_signals() -> Iterator[None]:
     """Let no test leave a signal ignored: what a later one starts from here would ignore it, too."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
+    before = [signal.getsignal(number) for number in SIGNALS]
     yield
-    for number, handler in zip(numbers, before, strict=True):
+    for number, handler in zip(SIGNALS, before, strict=True):
         if signal.getsignal(number) != handler:
             signal.signal(number, handler)
 
