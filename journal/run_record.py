@@ -6,7 +6,6 @@ and only what is worth telling of an attempt is kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, assert_never
@@ -93,12 +92,14 @@ class StepRecord(Value):
 
     def those(self, *states: str) -> Iterator[int]:
         """Give the indexes of the items whose work is in one of these states, in order."""
-        letters = "".join(_LETTERS[state] for state in states)
-        return (found.start() for found in re.finditer(f"[{letters}]", self.marks))
+        index = self.first(*states)
+        while index is not None:
+            yield index
+            index = self.first(*states, start=index + 1)
 
-    def first(self, *states: str) -> int | None:
-        """Return the first item whose work is in one of these states."""
-        found = [self.marks.find(_LETTERS[state]) for state in states]
+    def first(self, *states: str, start: int = 0) -> int | None:
+        """Return the first item, from `start` on, whose work is in one of these states."""
+        found = [self.marks.find(_LETTERS[state], start) for state in states]
         return min((place for place in found if place >= 0), default=None)
 
     def result(self, index: int) -> e.WorkResult:

@@ -294,13 +294,13 @@ class EffectExecutor:
 
         if workspace is not None and effect.step:
             scan = self._look_before(workspace, effect, reply_to)
-            return start() if scan.done() else WatchedRun(asyncio.shield(scan), start, lambda: None)
+            looked = asyncio.wait((scan,))  # a fault of it is told, and keeps no command from running
+            return start() if scan.done() else WatchedRun(looked, start, lambda: None)
         if workspace is None or not tool.is_mutating:
             return start()
         path = written_path(effect.tool, effect.arguments, self.resources.folder)
         begun = workspace.begin(effect.turn, effect.call, effect.tool, path)
-        looked = _scan(begun, effect, reply_to)
-        return WatchedRun(looked, start, lambda: workspace.end(effect.call))
+        return WatchedRun(_scan(begun, effect, reply_to), start, lambda: workspace.end(effect.call))
 
     def _look_before(
         self, workspace: WorkspacePort, effect: m.RunTool, reply_to: ActorRef[Any] | None
@@ -308,16 +308,13 @@ class EffectExecutor:
         """Look at the folder before the first command of a step; one look holds for all its items."""
         name = f"{effect.turn}.{effect.step}"
 
-        async def look() -> None:
-            try:
-                await _scan(workspace.begin(effect.turn, name, "run", None), effect, reply_to)
-            except Exception as error:
-                _notice(
-                    effect, reply_to, f"Changes by step `{effect.step}` cannot be reverted: {error}"
-                )
+        def fault(error: BaseException) -> None:
+            text = f"Changes by step `{effect.step}` cannot be reverted: {error}"
+            _notice(effect, reply_to, text)
 
         if name not in self._looks:
-            self._looks[name] = self._task(look(), _ignore)
+            looks = workspace.begin(effect.turn, name, "run", None)
+            self._looks[name] = self._task(_scan(looks, effect, reply_to), fault)
         return self._looks[name]
 
     def _look_after(self, effect: m.LookAfter) -> None:

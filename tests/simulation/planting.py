@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from inspect import getattr_static
 from typing import Any
 
 __all__ = ["Plant", "planted", "planted_all"]
@@ -16,13 +17,16 @@ def planted(target: Any, name: Any, replacement: Any) -> Iterator[None]:
 
     A function that another module has imported by its name is replaced there, where it is called.
     """
-    is_table = isinstance(target, Mapping)
-    original = target[name] if is_table else vars(target)[name]
+    is_inherited = isinstance(target, type) and name not in vars(target)
+    original = target[name] if isinstance(target, Mapping) else getattr_static(target, name)
     _put(target, name, replacement)
     try:
         yield
     finally:
-        _put(target, name, original)
+        if is_inherited:
+            delattr(target, name)
+        else:
+            _put(target, name, original)
 
 
 def _put(target: Any, name: Any, value: Any) -> None:
