@@ -16,16 +16,16 @@ from ..journal import entries as e
 from ..journal.child_record import ChildRecord, at_work
 from ..machines import protocol as m
 from ..machines.lifecycles import SUBAGENT
-from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
 from .gate import never_started, turn_may_act
+from .kernel.actor import Forward
+from .kernel.mailbox import tell
+from .kernel.supervisor import Child, ChildSpec, GaveUp, Supervisor
 from .ledger import Ledger, Member
-from .mailbox import tell
-from .supervisor import Child, ChildSpec, GaveUp, Supervisor
 
 if TYPE_CHECKING:
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 WRAP_UP = (

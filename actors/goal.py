@@ -21,12 +21,12 @@ from .decisions import goals, queueing
 from .decisions.decision import Decision
 from .decisions.goals import GoalBoundary
 from .judge import Judge, JudgeRequest
+from .kernel.mailbox import tell
+from .kernel.supervisor import Child, ChildSpec, Supervisor, mark_stopping
 from .ledger import Ledger, Member
-from .mailbox import tell
-from .supervisor import Child, ChildSpec, Supervisor, mark_stopping
 
 if TYPE_CHECKING:
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 class _Waiting:

@@ -29,9 +29,9 @@ from .turn import Turn
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord
     from ..journal.run_record import RunRecord
-    from .actor import Actor
     from .environment import Environment, Permit
-    from .supervisor import Child
+    from .kernel.actor import Actor
+    from .kernel.supervisor import Child
 
 
 class SessionDescription(Value):

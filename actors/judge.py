@@ -23,7 +23,7 @@ from .decisions.decision import Decision
 from .ledger import Ledger, Member
 
 if TYPE_CHECKING:
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 GATES_PASSED = "every gate succeeds"

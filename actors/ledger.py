@@ -26,15 +26,15 @@ from ..machines import protocol as m
 from ..machines.errors import StoreDamaged
 from ..machines.machine import Refusal
 from ..machines.value import Value
-from .actor import Actor, posted_of
 from .decisions.decision import Decision, Role, refused_with
 from .gate import admits, in_place_of
-from .mailbox import tell
+from .kernel.actor import Actor, posted_of
+from .kernel.mailbox import tell
 from .wakes import interested
 
 if TYPE_CHECKING:
     from .environment import Environment, Publication
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 # The outbox: events and effects of decisions that are not durable yet --------------------------------

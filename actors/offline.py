@@ -22,7 +22,7 @@ from .ledger import Ledger, Member
 from .outcome_waiters import OutcomeWaiters
 
 if TYPE_CHECKING:
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 class OfflineSession(Member):

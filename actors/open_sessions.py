@@ -27,12 +27,12 @@ from .child_report import ChildReporter, last_report
 from .commits import Commits
 from .environment import Environment, Observer
 from .gate import Ancestors
+from .kernel.mailbox import reply, tell
+from .kernel.supervisor import ChildSpec, Root
+from .kernel.system import ActorSystem
 from .ledger import Ledger
-from .mailbox import reply, tell
 from .offline import OfflineSession
 from .session import Session
-from .supervisor import ChildSpec, Root
-from .system import ActorSystem
 
 
 class OwnedSession(Struct, kw_only=True):

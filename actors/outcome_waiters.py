@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..journal.record import SessionRecord
-from .actor import LATER
 from .decisions.reverting import answer_of
+from .kernel.actor import LATER
 
 if TYPE_CHECKING:
-    from .actor import Actor
+    from .kernel.actor import Actor
 
 
 class OutcomeWaiters:

@@ -17,7 +17,7 @@ from .decisions.run_steps import due, taken_up, time_is_up
 from .ledger import Ledger, Member
 
 if TYPE_CHECKING:
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 class Run(Member):

@@ -40,14 +40,14 @@ from ..workflows.home_place import Storage
 from ..workflows.settings import ToolDeclaration
 from .agent_profile import AgentProfile
 from .commits import Commits, Token
-from .dispatcher import LoopDispatcher, LoopThread
 from .environment import Observer
 from .inspection import SessionDescription
+from .kernel.dispatcher import LoopDispatcher, LoopThread
+from .kernel.system import ActorSystem, DeadLetter
 from .live_session import LiveSession
 from .offline import OfflineSession
 from .open_sessions import OpenSessions
 from .session_maker import LiveSessionMaker, SharedResources
-from .system import ActorSystem, DeadLetter
 from .tool_policy import Claims
 
 if TYPE_CHECKING:

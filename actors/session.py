@@ -19,7 +19,6 @@ from ..machines import protocol as m
 from ..machines.delivery import Relation
 from ..machines.people import FromPerson
 from ..machines.protocol import mailed
-from .actor import Forward, posted_of
 from .children import ChildSupervisor
 from .decisions import (
     goals,
@@ -35,17 +34,18 @@ from .decisions.handlers import handler_of, obstacle
 from .decisions.queries import is_asked_here, resumed_turns
 from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
+from .kernel.actor import Forward, posted_of
+from .kernel.mailbox import tell
+from .kernel.supervisor import Child, ChildSpec, Supervisor
 from .ledger import Ledger, Member
-from .mailbox import tell
 from .outcome_waiters import OutcomeWaiters
 from .queue import Queue
-from .supervisor import Child, ChildSpec, Supervisor
 from .turn import Turn
 
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord
     from .environment import Environment
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 class Session(Member, Supervisor):

@@ -24,7 +24,7 @@ from .ledger import Ledger, Member
 
 if TYPE_CHECKING:
     from .environment import Environment
-    from .system import ActorSystem
+    from .kernel.system import ActorSystem
 
 
 NO_STEER = "takes no steer while it works: it gets the message after its answer, in the same turn."

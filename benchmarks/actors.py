@@ -14,12 +14,12 @@ from typing import Any
 
 from table import head, row
 
-from steersman.actors.actor import Actor
-from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.environment import Environment
+from steersman.actors.kernel.actor import Actor
+from steersman.actors.kernel.dispatcher import LoopDispatcher
+from steersman.actors.kernel.system import ActorSystem
 from steersman.actors.ledger import Ledger
 from steersman.actors.session import Session
-from steersman.actors.system import ActorSystem
 from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry
 from steersman.machines import protocol as m

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from simulation.scene import answer, has_asked, scene, start_child
 from simulation.single import has, run, say
 
-from steersman.actors.actor import Actor
+from steersman.actors.kernel.actor import Actor
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent

@@ -187,7 +187,7 @@ class WatchedRun:
 
     def __init__(
         self,
-        scan: Awaitable[None],
+        scan: Awaitable[Any],
         start: Callable[[], ToolRun],
         after: Callable[[], None],
     ) -> None:

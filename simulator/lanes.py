@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..actors.actor import Actor
+from ..actors.kernel.actor import Actor
 from ..machines import protocol as m
 
 LANES: dict[type[Any], m.Lane] = {

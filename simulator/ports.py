@@ -14,7 +14,7 @@ from pykka import ActorRef
 
 from ..actors.decisions.queries import DELEGATE
 from ..actors.gate import never_started
-from ..actors.mailbox import reply
+from ..actors.kernel.mailbox import reply
 from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, Usage
 from ..machines.value import Value

@@ -12,11 +12,11 @@ from typing import Any
 
 from pykka import ActorRef
 
-from ..actors.actor import Actor
 from ..actors.environment import Environment
-from ..actors.mailbox import tell
-from ..actors.supervisor import Root
-from ..actors.system import ActorSystem
+from ..actors.kernel.actor import Actor
+from ..actors.kernel.mailbox import tell
+from ..actors.kernel.supervisor import Root
+from ..actors.kernel.system import ActorSystem
 from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
 from .choices import Choices

@@ -14,9 +14,9 @@ from typing import Any
 
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
-from ..actors.actor import Actor
 from ..actors.decisions.rearrangement import NOTHING_RUNS
-from ..actors.mailbox import BOUND
+from ..actors.kernel.actor import Actor
+from ..actors.kernel.mailbox import BOUND
 from ..journal import entries as e
 from ..journal.log import Log
 from ..journal.queue_record import QueueRecord

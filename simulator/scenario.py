@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..actors.mailbox import tell
+from ..actors.kernel.mailbox import tell
 from ..journal import entries as e
 from ..machines import protocol as m
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy

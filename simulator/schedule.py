@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ..actors.mailbox import Mailbox
+from ..actors.kernel.mailbox import Mailbox
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
 
-    from ..actors.actor import Actor
+    from ..actors.kernel.actor import Actor
 
 
 T = TypeVar("T")

@@ -15,11 +15,11 @@ from ..actors.agent_profile import AgentProfile
 from ..actors.commits import Commits
 from ..actors.decisions.queries import DELEGATE
 from ..actors.environment import Environment, Observer, Permit, Publication, ToolPolicy
+from ..actors.kernel.mailbox import Mailbox, tell
+from ..actors.kernel.system import ActorSystem
 from ..actors.ledger import Ledger
-from ..actors.mailbox import Mailbox, tell
 from ..actors.open_sessions import OpenSessions, OwnedSession
 from ..actors.session import Session
-from ..actors.system import ActorSystem
 from ..journal import entries as e
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord

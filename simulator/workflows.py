@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..actors.decisions.run_work import COMMAND
-from ..actors.mailbox import reply
+from ..actors.kernel.mailbox import reply
 from ..journal import entries as e
 from ..machines import protocol as m
 from ..machines.delivery import Relation

@@ -25,7 +25,7 @@ from ...ports.tools.tool import Tool, ToolContext, ToolRun, kept_ends
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
 from ..gate import never_started
-from ..mailbox import reply
+from ..kernel.mailbox import reply
 from .goal_work import GoalWork
 from .model_work import ModelWork, TextBatcher
 from .resources import SessionResources, fault_of
@@ -294,7 +294,9 @@ class EffectExecutor:
 
         if workspace is not None and effect.step:
             scan = self._look_before(workspace, effect, reply_to)
-            looked = asyncio.wait((scan,))  # a fault of it is told, and keeps no command from running
+            looked = asyncio.wait(
+                (scan,)
+            )  # a fault of it is told, and keeps no command from running
             return start() if scan.done() else WatchedRun(looked, start, lambda: None)
         if workspace is None or not tool.is_mutating:
             return start()

@@ -12,7 +12,7 @@ from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ...ports.judging import ask_judge, await_condition, run_gate
 from ...ports.process.process import Process
-from ..mailbox import reply
+from ..kernel.mailbox import reply
 from .resources import StartTask, fault_of
 
 if TYPE_CHECKING:

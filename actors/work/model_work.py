@@ -24,7 +24,7 @@ from ...ports.models.model import (
 )
 from ...ports.models.repetition import NOTICE, RepetitionGuard
 from ...workflows.durability import replace_file
-from ..mailbox import reply
+from ..kernel.mailbox import reply
 from .resources import StartTask, fault_of
 
 if TYPE_CHECKING:

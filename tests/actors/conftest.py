@@ -10,8 +10,8 @@ import pytest
 from support.cast_of_actors import Hand
 from support.patience import seconds
 
-from steersman.actors.dispatcher import LoopDispatcher
-from steersman.actors.system import ActorSystem
+from steersman.actors.kernel.dispatcher import LoopDispatcher
+from steersman.actors.kernel.system import ActorSystem
 from steersman.simulator.schedule import SimulatedDispatcher
 
 

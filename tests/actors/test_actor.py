@@ -7,9 +7,9 @@ from pykka import ActorDeadError
 from support.cast_of_actors import Boom, Control, Data, Echo, Hand, Parent, Recorder
 from support.patience import seconds
 
-from steersman.actors.actor import Actor, Forward
-from steersman.actors.supervisor import ChildSpec
-from steersman.actors.system import ActorSystem
+from steersman.actors.kernel.actor import Actor, Forward
+from steersman.actors.kernel.supervisor import ChildSpec
+from steersman.actors.kernel.system import ActorSystem
 from steersman.machines import protocol as m
 
 

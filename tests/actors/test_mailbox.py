@@ -8,8 +8,8 @@ from pykka import ActorDeadError
 from support.cast_of_actors import Control, Data, Echo, External, Hand, Recorder
 from support.patience import seconds
 
-from steersman.actors.mailbox import BOUND, Mailbox, lane_of
-from steersman.actors.system import ActorSystem
+from steersman.actors.kernel.mailbox import BOUND, Mailbox, lane_of
+from steersman.actors.kernel.system import ActorSystem
 from steersman.machines import protocol as m
 from steersman.machines.errors import AdmissionRefused
 

@@ -10,7 +10,7 @@ from pykka import ActorDeadError, ActorRegistry
 from support.cast_of_actors import Boom, Data, Echo, Recorder
 from support.patience import seconds
 
-from steersman.actors.system import ActorSystem
+from steersman.actors.kernel.system import ActorSystem
 
 
 @pytest.mark.parametrize(

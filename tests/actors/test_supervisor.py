@@ -6,8 +6,8 @@ import pytest
 from pykka import ActorDeadError, ActorRef, ActorRegistry
 from support.cast_of_actors import Boom, Data, Hand, Parent, Recorder
 
-from steersman.actors.actor import Actor
-from steersman.actors.supervisor import ChildSpec
+from steersman.actors.kernel.actor import Actor
+from steersman.actors.kernel.supervisor import ChildSpec
 from steersman.machines import protocol as m
 
 NAMES = ("a", "b", "c")

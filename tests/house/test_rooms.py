@@ -19,12 +19,12 @@ PURE = {"threading", "time", "random", "uuid", "subprocess", "socket", "pykka", 
 DECIDING = PURE - {"pykka", "asyncio", "os"}
 RUNTIME = {
     "actors/termination.py",
-    "actors/dispatcher.py",
+    "actors/kernel/dispatcher.py",
     "actors/runtime.py",
 }  # threads and a clock
 EDGES = {  # where any error must end
-    "actors/actor.py",
-    "actors/dispatcher.py",
+    "actors/kernel/actor.py",
+    "actors/kernel/dispatcher.py",
     "cli/program.py",
     "ports/tools/function.py",  # the function is the program's own
     "simulator/play.py",

@@ -12,8 +12,8 @@ from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
 from steersman.actors.decisions import calls, children, queueing, routing, stopping, turning
 from steersman.actors.decisions.decision import Decision
+from steersman.actors.kernel.mailbox import tell
 from steersman.actors.ledger import Outbox, OutboxItem
-from steersman.actors.mailbox import tell
 from steersman.actors.session import Session
 from steersman.journal import entries as e
 from steersman.journal import queue_record

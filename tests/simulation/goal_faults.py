@@ -7,7 +7,7 @@ from simulation.faults import Fault
 from steersman.actors.decisions import children, goals, queueing, running
 from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
-from steersman.actors.mailbox import tell
+from steersman.actors.kernel.mailbox import tell
 from steersman.actors.session import Session
 from steersman.journal.goal_record import GoalRecord
 from steersman.journal.record import SessionRecord

@@ -13,12 +13,13 @@ from simulation import test_guards as guards
 from simulation.planting import Plant
 
 from steersman.actors import children as child_supervisor
-from steersman.actors import gate, ledger, mailbox
+from steersman.actors import gate, ledger
 from steersman.actors import session as sessions
-from steersman.actors import supervisor as supervisors
 from steersman.actors.decisions import children, queueing, routing, stopping
+from steersman.actors.kernel import mailbox
+from steersman.actors.kernel import supervisor as supervisors
+from steersman.actors.kernel.supervisor import ChildSpec, Supervisor
 from steersman.actors.ledger import Outbox, OutboxItem
-from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.journal import entries as e
 from steersman.journal import fold
 from steersman.journal import record as records

@@ -56,7 +56,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "machines/routing.py": ("tests/machines/test_routing.py", *_TABLES, *_ACTORS),
     "actors/ledger.py": (*_ACTORS, *_RUNS),
     "actors/wakes.py": (*_ACTORS, *_RUNS),
-    "actors/supervisor.py": (*_ACTORS, *_RUNS),
+    "actors/kernel/supervisor.py": (*_ACTORS, *_RUNS),
     **{
         f"actors/decisions/{name}.py": (*_ACTORS, *_RUNS)
         for name in sorted(path.stem for path in (ROOT / "actors" / "decisions").glob("[a-z]*.py"))

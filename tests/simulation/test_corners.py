@@ -18,8 +18,8 @@ from simulation.single import entries, has, performed, run, say
 
 from steersman.actors.decisions import children
 from steersman.actors.decisions.decision import Decision
-from steersman.actors.supervisor import ChildSpec, Supervisor
-from steersman.actors.system import ActorSystem
+from steersman.actors.kernel.supervisor import ChildSpec, Supervisor
+from steersman.actors.kernel.system import ActorSystem
 from steersman.journal import entries as e
 from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord, apply

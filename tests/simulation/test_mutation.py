@@ -61,7 +61,7 @@ def test_a_mutant_is_noticed_by_the_nearest_tests() -> None:
     [mutant] = [
         one
         for one in catalogue()
-        if (one.file, one.before) == ("actors/supervisor.py", "actor.stop_children()")
+        if (one.file, one.before) == ("actors/kernel/supervisor.py", "actor.stop_children()")
     ]
     with copy_of_checkout() as copy:
         before = (copy / mutant.file).read_text()

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from pykka import ActorRef
 
-from steersman.actors.actor import Actor, Forward
-from steersman.actors.supervisor import Child, ChildSpec, Supervisor
-from steersman.actors.system import ActorSystem
+from steersman.actors.kernel.actor import Actor, Forward
+from steersman.actors.kernel.supervisor import Child, ChildSpec, Supervisor
+from steersman.actors.kernel.system import ActorSystem
 from steersman.machines import protocol as m
 from steersman.simulator.schedule import SimulatedDispatcher
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pykka import ActorRegistry
 
-from ..machines.value import Value
+from ...machines.value import Value
 
 if TYPE_CHECKING:
     from pykka import ActorRef
 
-    from ..machines.machine import Refusal
+    from ...machines.machine import Refusal
     from .actor import Actor
     from .dispatcher import Dispatcher
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from pykka import ActorRef
 
-from ..machines import protocol as m
-from ..machines.lifecycles import CHILD
-from ..machines.machine import Refusal, step
-from ..machines.value import Value
+from ...machines import protocol as m
+from ...machines.lifecycles import CHILD
+from ...machines.machine import Refusal, step
+from ...machines.value import Value
 from .actor import Actor
 from .mailbox import Mailbox
 

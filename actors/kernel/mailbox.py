@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorDeadError, ActorRef
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
-from ..machines import protocol as m
-from ..machines.errors import AdmissionRefused
+from ...machines import protocol as m
+from ...machines.errors import AdmissionRefused
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope

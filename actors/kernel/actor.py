@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
-from ..machines import protocol as m
-from ..machines.protocol import mailed
-from ..machines.value import Value
+from ...machines import protocol as m
+from ...machines.protocol import mailed
+from ...machines.value import Value
 from .mailbox import Mailbox, tell
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The actor kernel: actors, their mailboxes and their supervision, on one thread."""
