@@ -61,6 +61,10 @@ class RunEntry(Value):
     """
 
 
+class NoEvent(Value):
+    """Mixed into entries that have no event of their own, but for that of the queue if they change it."""
+
+
 class WorkflowCopy(Value):
     """The workflow of a run as it was when the run began, with the values of its variables.
 
@@ -116,7 +120,7 @@ class SessionOpened(SessionEntry):
     imported_from: str = ""
 
 
-class SessionRenamed(SessionEntry):
+class SessionRenamed(SessionEntry, NoEvent):
     """A person named the session; an empty name removes the name."""
 
     name: str
@@ -126,7 +130,7 @@ class SessionResumed(SessionEntry):
     """A client opened the session again."""
 
 
-class SessionLeaving(SessionEntry):
+class SessionLeaving(SessionEntry, NoEvent):
     """The program is ending; the work that `reaches` names is stopped first."""
 
     cause: str = "exit"
@@ -139,7 +143,7 @@ class SessionSuspended(SessionEntry):
     cause: str = "exit"
 
 
-class SessionFinalizing(SessionEntry):
+class SessionFinalizing(SessionEntry, NoEvent):
     """The session is to end permanently; the work that `reaches` names is stopped first."""
 
     cause: str
@@ -179,14 +183,14 @@ class PolicyChanged(SessionEntry):
     mode: str = ""
 
 
-class AllowanceGiven(SessionEntry):
+class AllowanceGiven(SessionEntry, NoEvent):
     """A person answered `always`: calls of `tool` that match `pattern` are not asked about again."""
 
     tool: str
     pattern: str
 
 
-class AllowanceForgotten(SessionEntry):
+class AllowanceForgotten(SessionEntry, NoEvent):
     """A person took the permission back: such calls are asked about again."""
 
     tool: str
@@ -199,13 +203,13 @@ class LimitsGranted(SessionEntry):
     user: str = ""
 
 
-class AgentSessionKnown(SessionEntry):
+class AgentSessionKnown(SessionEntry, NoEvent):
     """The agent's own id of this session: it is loaded under it when the agent is started again."""
 
     session: str
 
 
-class HookRan(SessionEntry):
+class HookRan(SessionEntry, NoEvent):
     """A hook of `event` ended: `status` is exited, timed_out, failed, killed, lost or skipped.
 
     `command` says which, `output` is the head and tail of what it printed, `seconds` how long it
@@ -259,7 +263,7 @@ class InterruptRequested(_Cancel):
     """A cancel was accepted; `receipt` is its id, and its order says why it is one."""
 
 
-class StopNoted(SessionEntry):
+class StopNoted(SessionEntry, NoEvent):
     """A stop found nothing running: work that was ordered before it and has not begun does not begin."""
 
     order: m.StopOrder
@@ -328,20 +332,20 @@ class Deferred(QueueEntry):
     past_hold: bool = False
 
 
-class Withdrawn(QueueEntry):
+class Withdrawn(QueueEntry, NoEvent):
     """A person took a message back."""
 
     item: str
 
 
-class EditBegun(QueueEntry):
+class EditBegun(QueueEntry, NoEvent):
     """A person edits a message in the client `editor`: it does not start until that is over."""
 
     item: str
     editor: str
 
 
-class EditEnded(QueueEntry):
+class EditEnded(QueueEntry, NoEvent):
     """The person left the edit, or the client is gone: the message waits as before."""
 
     item: str
@@ -354,14 +358,14 @@ class Edited(QueueEntry):
     said: m.Said
 
 
-class Moved(QueueEntry):
+class Moved(QueueEntry, NoEvent):
     """A person moved a message in front of item `before`, or to the end if that is empty."""
 
     item: str
     before: str = ""
 
 
-class SteerAddressed(QueueEntry):
+class SteerAddressed(QueueEntry, NoEvent):
     """A waiting message was handed to the running turn, or to children: it is a steer from here on."""
 
     item: str
@@ -397,35 +401,35 @@ class Offered(QueueEntry):
     is_answered: bool = True
 
 
-class OfferAnswered(QueueEntry):
+class OfferAnswered(QueueEntry, NoEvent):
     """The answer to a side talk is there."""
 
     item: str
     text: str
 
 
-class OfferWanted(QueueEntry):
+class OfferWanted(QueueEntry, NoEvent):
     """A person decided before the answer came what happens to it: steer or keep."""
 
     item: str
     wants: str
 
 
-class Kept(QueueEntry):
+class Kept(QueueEntry, NoEvent):
     """A person keeps an offered result: it runs as a queued message. `past_hold` as for `Queued`."""
 
     item: str
     past_hold: bool = False
 
 
-class QueueHeld(QueueEntry):
+class QueueHeld(QueueEntry, NoEvent):
     """The queue is held until a person resumes it; `is_all`: also the message that was to run next."""
 
     why: str = ""
     is_all: bool = False
 
 
-class QueueReleased(QueueEntry):
+class QueueReleased(QueueEntry, NoEvent):
     """The queue runs again, `items` first; `resumed` of them were interrupted."""
 
     resumed: int = 0
@@ -451,7 +455,7 @@ class TurnStarted(TurnEntry):
     storage: str = ""
 
 
-class ModelCalled(TurnEntry):
+class ModelCalled(TurnEntry, NoEvent):
     """The model is about to be called: at most once automatically for each (turn, step).
 
     `tokens` is what is sent, as estimated: so much counts as used if no answer ever comes.
@@ -470,7 +474,7 @@ class Answered(TurnEntry):
     messages: tuple[ChatMessage, ...] = ()
 
 
-class AnswerGrew(TurnEntry):
+class AnswerGrew(TurnEntry, NoEvent):
     """More of an answer that streams, so that a crash leaves it: `text` follows what was kept before."""
 
     step: int
@@ -573,7 +577,7 @@ class ClaimDoubted(TurnEntry):
     messages: tuple[ChatMessage, ...] = ()
 
 
-class CallReported(TurnEntry):
+class CallReported(TurnEntry, NoEvent):
     """The agent reported that it uses a tool of its own, in call `within` of the turn."""
 
     step: int
@@ -668,7 +672,7 @@ class TurnEnded(TurnEntry):
     messages: tuple[ChatMessage, ...] = ()
 
 
-class LateResult(TurnEntry):
+class LateResult(TurnEntry, NoEvent):
     """A result came after its turn had ended: its tokens are counted, the result is ignored."""
 
     what: str
@@ -701,11 +705,11 @@ class ChildStarted(ChildEntry):
     above: tuple[int, ...] = ()
 
 
-class ChildAdmitted(ChildEntry):
+class ChildAdmitted(ChildEntry, NoEvent):
     """A child that waited for a free place starts."""
 
 
-class ChildCancelled(ChildEntry):
+class ChildCancelled(ChildEntry, NoEvent):
     """A child is to end; `is_kept`: it can be resumed together with its parent."""
 
     cause: str
@@ -713,7 +717,7 @@ class ChildCancelled(ChildEntry):
     is_kept: bool = False
 
 
-class ChildDetached(ChildEntry):
+class ChildDetached(ChildEntry, NoEvent):
     """The turn that waited for a child ends without it: it works in the background from now on."""
 
 
@@ -781,7 +785,7 @@ class GoalBegun(GoalEntry):
     boundary: str = ""
 
 
-class GoalTurnFailed(GoalEntry):
+class GoalTurnFailed(GoalEntry, NoEvent):
     """A turn of the goal ended without an answer that could be judged: `status` failed, interrupted."""
 
     turn: str
@@ -789,14 +793,14 @@ class GoalTurnFailed(GoalEntry):
     reason: str = ""
 
 
-class JudgingBegun(GoalEntry):
+class JudgingBegun(GoalEntry, NoEvent):
     """Turn `turn` is a boundary: gates and judge look at it, once. `epoch` is the session's then."""
 
     turn: str
     epoch: int = 0
 
 
-class JudgingStopped(GoalEntry):
+class JudgingStopped(GoalEntry, NoEvent):
     """A message or a stop came first, and nothing of the judging is left: there is no verdict."""
 
     turn: str
@@ -858,7 +862,7 @@ class GoalCleared(GoalEntry):
 # Restored files -----------------------------------------------------------------------------------
 
 
-class RevertAsked(RevertEntry):
+class RevertAsked(RevertEntry, NoEvent):
     """A person wants files restored; see `RestoreFiles` for the fields.
 
     `turn` has to be over before the revert begins; it is empty if no turn runs.
@@ -873,7 +877,7 @@ class RevertAsked(RevertEntry):
     is_dry_run: bool = False
 
 
-class RevertStarted(RevertEntry):
+class RevertStarted(RevertEntry, NoEvent):
     """Nothing else changes files any more; the workspace works out what to restore."""
 
 
@@ -945,7 +949,7 @@ class ItemEnded(RunEntry):
     survivors: tuple[int, ...] = ()
 
 
-class ItemReopened(RunEntry):
+class ItemReopened(RunEntry, NoEvent):
     """Work waits again: its outcome is unknown, or the pause before its next attempt is over.
 
     `is_done`: its outcome was unknown, and it was found to be done.
@@ -977,13 +981,13 @@ class StepEnded(RunEntry):
     reason: str = ""
 
 
-class RunOverdue(RunEntry):
+class RunOverdue(RunEntry, NoEvent):
     """The run has worked for as long as its `timeout` allows: only its final steps may still begin."""
 
     turn: str
 
 
-class StepReopened(RunEntry):
+class StepReopened(RunEntry, NoEvent):
     """A failed run is tried again with this step: what failed of it, or, `is_anew`, all of it."""
 
     step: str

@@ -56,7 +56,7 @@ def of_child(
             arrived = steered(record.queue, entry.item, entry.turn, entry.step, at)
             arrived["child"] = entry.child
             return [arrived]
-        case e.SteerArrived() | e.ChildAdmitted() | e.ChildCancelled() | e.ChildDetached():
+        case e.SteerArrived() | e.NoEvent():
             return []
         case _:
             assert_never(entry)

@@ -47,7 +47,7 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> li
         case e.RevertBegun() if entry.files and known.scope != "undo":
             text = f"Reverting file {_reached(entry, known, record)} changes..."
             return [c.NoticeEvent(type="notice", **at, text=text)]
-        case e.RevertAsked() | e.RevertStarted() | e.RevertBegun():
+        case e.RevertBegun() | e.NoEvent():
             return []
         case e.RevertRefused():
             text = f"not reverted: {entry.reason}"

@@ -97,7 +97,7 @@ def of_goal(entry: e.Entry, goals: GoalsRecord, at: c.Stamp) -> list[c.Event]:
             return [_changed(goal, at)] if goal is not None and goal.state == "paused" else []
         case e.GoalBegun() | e.GoalCleared() | e.GoalPaused() | e.GoalResumed() | e.GoalWoken():
             return [_changed(goals.goals[entry.goal], at)]
-        case e.GoalTurnFailed() | e.JudgingBegun() | e.JudgingStopped():
+        case e.NoEvent():
             return []
         case _:
             assert_never(entry)

@@ -58,7 +58,7 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: c.Stamp) -
             if run.steps[entry.step].is_many:
                 question["index"] = entry.index
             return [question]
-        case e.Stopped() | e.ItemReopened() | e.RunOverdue() | e.StepReopened():
+        case e.Stopped() | e.NoEvent():
             return []
         case _:
             assert_never(entry)

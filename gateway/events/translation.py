@@ -3,9 +3,9 @@
 An entry is translated when it is folded, with the record as it is then; its events are published when
 it is durable. Transient events, which are not journalled, are published at once, with `seq` null.
 
-Each family of entries has a function that handles every entry of it, and lists those that have no
-event, so that the type checker names the function that forgot a new entry. Goals and runs also have
-events of their own for entries of other families: see `of_goal` and `of_run`.
+Each family of entries has a function that handles every entry of it but those that say themselves that
+they have no event (`NoEvent`), so that the type checker names the function that forgot a new entry.
+Goals and runs also have events of their own for entries of other families: see `of_goal` and `of_run`.
 """
 
 from collections.abc import Callable, Mapping
@@ -257,22 +257,10 @@ def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | Literal["al
             if item is None:  # it is forgotten already, and so is the turn that it had
                 return "all"
             return [entry.item, *(_steers_for(item.turn, record) if item.turn else ())]
-        case (
-            e.Queued()
-            | e.EditBegun()
-            | e.EditEnded()
-            | e.Edited()
-            | e.Moved()
-            | e.SteerAddressed()
-            | e.Offered()
-            | e.OfferAnswered()
-            | e.OfferWanted()
-            | e.Kept()
-            | e.SteerArrived()
-        ):
-            return [entry.item]
         case e.QueueHeld() | e.QueueReleased() | e.Recovered():
             return "all"
+        case e.QueueEntry():
+            return [entry.item]
         case _:
             return None
 
@@ -304,16 +292,7 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) ->
         case e.InterruptCalledOff():
             text = "The stop is cancelled: the turn continues."
             return [c.NoticeEvent(type="notice", **at, text=text)]
-        case (
-            e.SessionRenamed()
-            | e.SessionLeaving()
-            | e.SessionFinalizing()
-            | e.AllowanceGiven()
-            | e.AllowanceForgotten()
-            | e.AgentSessionKnown()
-            | e.HookRan()
-            | e.StopNoted()
-        ):
+        case e.NoEvent():
             return []
         case _:
             assert_never(entry)
@@ -346,20 +325,10 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: c.Stamp) -> lis
             return [steered(record.queue, item, entry.turn, entry.step, at) for item in entry.items]
         case e.Offered() | e.SteerArrived():
             return of_child(entry, record, at)
-        case (
-            e.Queued()  # by a child or for a goal: no message of a person
-            | e.Withdrawn()
-            | e.EditBegun()
-            | e.EditEnded()
-            | e.Moved()
-            | e.SteerAddressed()
-            | e.OfferAnswered()
-            | e.OfferWanted()
-            | e.Kept()
-            | e.QueueHeld()
-            | e.QueueReleased()
-        ):
-            return []  # the `queue` event shows the change
+        case e.Queued():  # by a child or for a goal: no message of a person
+            return []
+        case e.NoEvent():
+            return []
         case _:
             assert_never(entry)
 
@@ -439,7 +408,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             return of_compaction(entry, at)
         case e.Answered() | e.AnswerCut():
             return [*answer_event(entry, at)]
-        case e.ModelCalled() | e.AnswerGrew() | e.CallReported() | e.LateResult():
+        case e.NoEvent():
             return []
         case _:
             assert_never(entry)

@@ -7,7 +7,6 @@ https://mermaid.js.org/syntax/sequenceDiagram.html
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import assert_never
 
 from ...journal import entries as e
 from ...journal.codec import decode_entry
@@ -119,17 +118,12 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
         case e.TurnEnded():
             why = f": {entry.reason}" if entry.reason else ""
             yield turn, "-->>", "P", f"{entry.status}{why}"
-        case (
-            e.CallReported()
-            | e.LimitReached()
-            | e.CompactionBegun()
-            | e.Compacted()
-            | e.AnswerGrew()
-            | e.LateResult()
-        ):
-            return
+        case e.LimitReached():
+            yield turn, "-->>", "P", f"limit: {entry.what}"
+        case e.Compacted():
+            yield "M", "-->>", turn, f"{entry.dropped} messages are summed up ({entry.how})"
         case _:
-            assert_never(entry)
+            return
 
 
 def _answer(entry: e.Answered) -> str:
