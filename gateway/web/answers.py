@@ -32,10 +32,9 @@ class SessionChoices(TypedDict):
 
 
 class SessionQueue(QueueView):
-    """The queue of a session, as entry `seq` of its journal left it."""
+    """The queue of a session."""
 
     session: str
-    seq: int
 
 
 class EventPage(TypedDict):

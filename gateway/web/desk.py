@@ -151,7 +151,7 @@ class Desk:
         await self._edits.end(row.session, editor)
 
     async def queue(self, session: str) -> SessionQueue:
-        """Return the queue as `{session, seq, state, items}`."""
+        """Return the queue as `{session, state, items}`."""
         return await self._look(session, "queue", self._stored_queue)
 
     async def inspect(self, session: str, at: str = "") -> Dump:
@@ -172,7 +172,7 @@ class Desk:
 
     def _stored_queue(self, row: SessionRow) -> SessionQueue:
         record = load_record(self._hosts.store, row.session)
-        return SessionQueue(session=row.session, seq=record.seq, **queue_view(record.queue))
+        return SessionQueue(session=row.session, **queue_view(record.queue))
 
     def _dump(self, row: SessionRow, at: str = "") -> Dump:
         store = self._hosts.store

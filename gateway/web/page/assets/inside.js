@@ -59,7 +59,7 @@ const calls = (turn) => Object.values(turn?.calls || {}).map((call) =>
   part(`${call.tool} ${call.id}`, "call", call.state || "requested", [Object.values(call.arguments || {}).map(String).join(", ").slice(0, 160), call.pid && `process ${call.pid}`]));
 const children = (dump) => Object.values(dump.children || {}).map((child) =>
   part(child.name, "subagent", child.state, [child.task], dump.subagents?.[child.name] ? partsOf(dump.subagents[child.name]) : []));
-const interrupts = (dump) => Object.values(dump.interrupts || {}).filter((stop) => ["planned", "stopping"].includes(stop.state))
+const interrupts = (dump) => Object.values(dump.stops || {}).filter((stop) => ["planned", "stopping"].includes(stop.state))
   .map((stop) => part(`interrupt ${stop.id}`, "interrupt", stop.state, [`by ${stop.cause}`]));
 const steps = (dump) => Object.values(dump.run?.steps || {}).map((step) => part(`step ${step.id}`, "step", step.state, [step.reason]));
 

@@ -27,8 +27,7 @@ export class QueueView {
     [this.items, this.waiting, this.places] = [[], [], new Map()];
     this.state = "open";
     this.isKnown = false;
-    this.seq = 0; // the newest event that is in what is known
-    this.missed = []; // changes that came while the whole was not known
+    this.isMissed = false; // a change came while the whole was not known
     this.drag = null;
     this.known = { items: [], state: "open" }; // as the server has it
     this.moves = Promise.resolve(); // the moves that are under way, one after another
@@ -47,27 +46,18 @@ export class QueueView {
     return this.state === "held" || this.items.some((item) => item.held || item.state === "interrupted");
   }
 
-  /**
-   * Take in a whole queue, or the change of the one that is known; false if that is not enough to know it.
-   * A whole one that was asked for may be older than changes that came before it: they follow it here.
-   */
+  /** Take in a whole queue, or the change of the one that is known; false if that is not enough to know it. */
   take(queue) {
-    if (!this.isKnown && !queue.items) {
-      this.missed.push(queue);
-      return false;
-    }
-    if (this.isKnown && queue.seq <= this.seq) return true;
     let { items } = queue;
     if (!items) {
       const gone = new Set([...queue.removed, ...queue.changed.map((item) => item.id)]);
       items = this.known.items.filter((item) => !gone.has(item.id));
       for (const item of queue.changed) items.splice(item.place - 1, 0, item);
     }
-    this.isKnown = Boolean(queue.items) || items.length === queue.count;
-    if (!this.isKnown) return false;
-    this.seq = queue.seq;
-    this.show((this.known = { state: queue.state, items }));
-    return this.missed.splice(0).every((change) => this.take(change));
+    this.isKnown = Boolean(queue.items) || (this.isKnown && items.length === queue.count);
+    this.isMissed ||= !this.isKnown;
+    if (this.isKnown) this.show((this.known = { state: queue.state, items }));
+    return this.isKnown;
   }
 
   path(number) {

@@ -137,8 +137,7 @@ export class SessionView {
     this.asking = new ChildQuestions(this.children, this);
     this.drawState();
     if (this.row.parent) this.ofParent();
-    const known = await Promise.allSettled([get(`${this.path}/queue`), this.loadDump()]);
-    if (known[0].status === "fulfilled" && !this.queue.isKnown) this.onqueue(known[0].value);
+    await Promise.allSettled([this.askQueue(), this.loadDump()]);
     for (let pages = 0; this.scroller.scrollHeight <= this.scroller.clientHeight && this.stream.oldest > 0 && pages < 5; pages += 1) await this.loadOlder();
     if (this.input) this.grow();
     if (this.input && matchMedia("(pointer: fine)").matches) this.input.focus();
@@ -265,13 +264,17 @@ export class SessionView {
     this.drawState();
   }
 
-  /** Get the whole queue: what came last was the change of one that is not known here. */
+  /** Get the whole queue; again, if changes came meanwhile that may not be in it. */
   async askQueue() {
     if (this.isAsking) return;
     this.isAsking = true;
-    const queue = await get(`${this.path}/queue`).catch(() => null);
+    while (!this.queue.isKnown) {
+      this.queue.isMissed = false;
+      const queue = await get(`${this.path}/queue`).catch(() => null);
+      if (!queue || this.isClosed) break;
+      if (!this.queue.isKnown && !this.queue.isMissed) this.onqueue(queue);
+    }
     this.isAsking = false;
-    if (queue && !this.isClosed) this.onqueue(queue);
   }
 
   onquestion(event) {
