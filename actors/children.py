@@ -54,9 +54,9 @@ class ChildSlot(Struct, kw_only=True):
 
     def stop(self, child: ChildRecord) -> None:
         """Tell it of the newest stop that reached it."""
-        self.told = child.cancelled
+        self.told = child.stopped
         self.tell(
-            m.Interrupt(order=m.StopOrder(cause=children.cause_below(child), epoch=child.cancelled))
+            m.Interrupt(order=m.StopOrder(cause=children.cause_below(child), epoch=child.stopped))
         )
 
     def take_up(self, child: ChildRecord) -> None:
@@ -243,10 +243,10 @@ class ChildSupervisor(Member, Supervisor):
         """
         for child in children.to_be_cancelled(self.record):
             is_kept = children.is_kept(self.record, child, self.environment)
-            self._cancel(child, child.cancelled_cause, is_kept=is_kept)
+            self._cancel(child, child.stop_cause, is_kept=is_kept)
         for name, slot in self.slots.items():
             known = self.record.children.get(name)
-            if known is not None and known.state == "stopping" and slot.told < known.cancelled:
+            if known is not None and known.state == "stopping" and slot.told < known.stopped:
                 slot.stop(known)  # it was told to wait for its boundary
         for child in children.given_up(self.record):
             self._cancel(child, "parent", is_kept=False)

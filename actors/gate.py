@@ -52,18 +52,18 @@ class Ancestors:
         child = self._as_child()
         return (child.epoch, *child.above) if child is not None else ()
 
-    def is_cancelled(self, born: tuple[int, ...]) -> bool:
+    def is_stopped(self, born: tuple[int, ...]) -> bool:
         """Whether a stop of an ancestor is newer than the orders with these epochs."""
         if self._parent is None:
             return False
         child = self._as_child()
-        if child is None or not born or born[0] < child.cancelled:
+        if child is None or not born or born[0] < child.stopped:
             return True
-        return self._above is not None and self._above.is_cancelled(born[1:])
+        return self._above is not None and self._above.is_stopped(born[1:])
 
     def may_start(self) -> bool:
         """Whether the session may begin something on its own now."""
-        return not self.is_cancelled(self.mandate())
+        return not self.is_stopped(self.mandate())
 
     def _as_child(self) -> ChildRecord | None:
         """Return the session as its parent knows it; none if either is over, or it is not known."""
@@ -143,8 +143,8 @@ def turn_may_act(record: SessionRecord, ancestors: Ancestors, turn: str) -> bool
     running = record.running
     if running is None or running.id != turn:
         return False
-    is_stopped = running.epoch < record.cancelled.get(Relation.SELF, 0)
-    return not is_stopped and not ancestors.is_cancelled(running.ancestors)
+    is_stopped = running.epoch < record.stopped.get(Relation.SELF, 0)
+    return not is_stopped and not ancestors.is_stopped(running.ancestors)
 
 
 def goal_may_act(record: SessionRecord, ancestors: Ancestors, name: str) -> bool:
@@ -152,7 +152,7 @@ def goal_may_act(record: SessionRecord, ancestors: Ancestors, name: str) -> bool
     goal = record.goals.goal
     if goal is None or goal.id != name or not goal.is_pursued:
         return False
-    return goal.epoch >= record.cancelled.get(Relation.GOAL, 0) and ancestors.may_start()
+    return goal.epoch >= record.stopped.get(Relation.GOAL, 0) and ancestors.may_start()
 
 
 def _is_awaited(record: SessionRecord, effect: m.CallModel) -> bool:

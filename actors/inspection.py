@@ -129,7 +129,7 @@ def _rule(name: str, record: SessionRecord) -> str:
         return next((item.routed.rule for item in queued if item.state != "running"), "")
     if name not in ("session", "turn") or record.running is None:
         return ""
-    for stop in record.interrupts.values():
+    for stop in record.stops.values():
         if stop.turn == record.turn and stop.state in ("planned", "stopping"):
             return stop.order.routed.rule or stop.order.cause
     return record.queue.items[record.running.item].routed.rule

@@ -317,11 +317,7 @@ class Session(Member, Supervisor):
         if turn is None or self.ledger.broken or getattr(actor, "id", turn.id) != turn.id:
             return
         stop = next(
-            (
-                interrupt
-                for interrupt in self.record.interrupts.values()
-                if interrupt.turn == turn.id
-            ),
+            (interrupt for interrupt in self.record.stops.values() if interrupt.turn == turn.id),
             None,
         )
         self.decide(recovering.turn_failed(self.record, down.reason or "its actor ended"))

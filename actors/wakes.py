@@ -82,7 +82,7 @@ def _is_answer(child: str, record: SessionRecord) -> bool:
 
 def _of_session(record: SessionRecord) -> bool:
     """Whether a turn is to be started, a stop to be answered, files to be restored, or all ends."""
-    is_open = any(not stop.turn and stop.state == "stopping" for stop in record.interrupts.values())
+    is_open = any(not stop.turn and stop.state == "stopping" for stop in record.stops.values())
     is_reverting = any(revert.is_open for revert in record.reverts.values())
     return record.state in ("busy", *_ENDING) or is_open or is_reverting
 

@@ -318,10 +318,9 @@ class SessionClient:
         return self._runtime.inspect(session or self.session)
 
     def queue(self, *, is_all: bool = False) -> dict[str, Any]:
-        """Return the queue as `{session, seq, state, items}`; `is_all`: with what was replaced."""
+        """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
         record = decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
-        view = queue_view(record.queue, is_all=is_all)
-        return {"session": self.session, "seq": record.seq, **view}
+        return {"session": self.session, **queue_view(record.queue, is_all=is_all)}
 
     def item_of(self, client_id: str) -> ItemRecord | None:
         """Return what a message with this key became; none if it was refused."""

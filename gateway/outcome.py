@@ -143,7 +143,7 @@ class Outcomes:
         """Return the outcome as it is known now; what the session has forgotten is in the journal."""
         record, answers = self._record, self._answers
         outcome = _outcome(record, item, answers)
-        is_forgotten = item not in record.queue.items and item not in record.interrupts
+        is_forgotten = item not in record.queue.items and item not in record.stops
         has_ended = outcome is not None and outcome.status in _OF_A_TURN and outcome.turn
         if is_forgotten or (has_ended and outcome is not None and outcome.turn not in answers):
             return await asyncio.to_thread(past_outcome, self._store(), self._session, item)
@@ -154,7 +154,7 @@ def _outcome(record: SessionRecord, item: str, answers: dict[str, str]) -> Outco
     """Return what a message has become; none if it waits, runs, or is not known."""
     found = record.queue.items.get(item)
     if found is None:
-        cancel = record.interrupts.get(item)
+        cancel = record.stops.get(item)
         is_over = cancel is not None and cancel.state != "stopping"
         return Outcome("done", cancel.turn) if is_over and cancel is not None else None
     if found.state not in _BECAME or (found.state == "steered" and not found.turn):

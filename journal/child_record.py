@@ -33,7 +33,7 @@ class ChildRecord(Value):
     side talk's place in the queue. `text` is its last word, or what it had when it was stopped.
     `is_kept`: it was stopped, and can be resumed. `is_returned`: its result has gone where results go,
     which is where `goes` says. `epoch` and `above` are those of the newest order that gave it life (see
-    `ChildStarted`), `cancelled` that of the newest stop that reached it, with its receipt and cause;
+    `ChildStarted`), `stopped` that of the newest stop that reached it, with its receipt and cause;
     `is_patient`: that one lets what runs in it end. `was_interrupted` since its newest order.
     `detached_from` is the call that does not wait for it any more.
     """
@@ -48,9 +48,9 @@ class ChildRecord(Value):
     state: str = "working"
     epoch: int = 0
     above: tuple[int, ...] = ()
-    cancelled: int = 0
-    cancelled_by: str = ""
-    cancelled_cause: str = ""
+    stopped: int = 0
+    stopped_by: str = ""
+    stop_cause: str = ""
     is_patient: bool = False
     was_interrupted: bool = False
     detached_from: str = ""
@@ -176,7 +176,7 @@ def _change(
             told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
             return _moved(child, "interrupted", reason=entry.why, was_interrupted=True, **told)
         case e.ChildResumed():
-            fresh = {"call": "", "cause": "", "reason": "", "is_kept": False, "cancelled_by": ""}
+            fresh = {"call": "", "cause": "", "reason": "", "is_kept": False, "stopped_by": ""}
             epochs = {"epoch": entry.epoch, "above": entry.above}
             fresh |= {"is_patient": False, "was_interrupted": False}
             return _moved(child, "resume", turn=entry.turn, **fresh, **epochs)

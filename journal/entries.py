@@ -227,8 +227,8 @@ class HookRan(SessionEntry, NoEvent):
     finalize: str = ""
 
 
-class _Cancel(SessionEntry):
-    """A cancel: `reaches` are the relations that the delivery table names for its cause.
+class _Stop(SessionEntry):
+    """A stop: `reaches` are the relations that the delivery table names for its cause.
 
     Of these `patient` stop at their own boundary. `spares` are children that go on all the same.
     """
@@ -246,21 +246,21 @@ class _Cancel(SessionEntry):
         return self.order.cause
 
 
-class InterruptPlanned(_Cancel):
-    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
+class InterruptPlanned(_Stop):
+    """A stop was accepted that takes effect, under its receipt, when `tools` have ended."""
 
     tools: tuple[str, ...] = ()
 
 
 class InterruptCalledOff(SessionEntry):
-    """A planned cancel was taken back before the tools that it waited for had ended."""
+    """A planned stop was taken back before the tools that it waited for had ended."""
 
     receipt: str
     turn: str
 
 
-class InterruptRequested(_Cancel):
-    """A cancel was accepted; `receipt` is its id, and its order says why it is one."""
+class InterruptRequested(_Stop):
+    """A stop was accepted; `receipt` is its id, and its order says why it is one."""
 
 
 class StopNoted(SessionEntry, NoEvent):

@@ -33,8 +33,8 @@ from .turn_record import TURN_ENDS, TurnRecord, apply_to_turn, lose_calls, move_
 
 T = TypeVar("T")
 REMEMBERED_TURNS = 50
-REMEMBERED_CANCELS = 50
-CANCEL_ENDS = INTERRUPT.final
+REMEMBERED_STOPS = 50
+STOP_ENDS = INTERRUPT.final
 
 Stop = (
     e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing
@@ -43,7 +43,7 @@ Stop = (
 _ORDERED = e.InterruptPlanned | e.InterruptRequested | e.StopNoted
 
 
-class CancelRecord(Value):
+class StopRecord(Value):
     """The outcome of an interrupt: the receipt of the client that asked for it.
 
     `told` are the tool calls and the children that were asked to stop, `killed` and `survivors` pids,
@@ -89,11 +89,11 @@ class SessionRecord(Struct, kw_only=True):
 
     `title` is the first words of the first message, `name` what a person called it.
 
-    `cancelled` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
+    `stopped` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
     children): what was ordered before it does not begin any more. `overtaken` numbers what one client
     said before the newest stop.
-    `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
-    `interrupts` the newest receipts to their outcomes. `busy_mode`, `is_auto_queue`, `routes` and
+    `stop_keys` maps the newest clients' own keys to the receipts that their stops got, and
+    `stops` the newest receipts to their outcomes. `busy_mode`, `is_auto_queue`, `routes` and
     `chosen_model` are what a person chose here; empty or none, if nothing was chosen. `allowed` are tool
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
     what those of its children did, as far as they have reported it; `seconds` is how long its turns ran.
@@ -126,11 +126,11 @@ class SessionRecord(Struct, kw_only=True):
     epoch: int = 0
     turn: str = ""
     turns_made: int = 0
-    cancelled: Mapping[str, int] = field(default_factory=dict[str, int])
+    stopped: Mapping[str, int] = field(default_factory=dict[str, int])
     overtaken: int = 0
     receipts: int = 0
-    cancels: Mapping[str, str] = field(default_factory=dict[str, str])
-    interrupts: Mapping[str, CancelRecord] = field(default_factory=dict[str, CancelRecord])
+    stop_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    stops: Mapping[str, StopRecord] = field(default_factory=dict[str, StopRecord])
     busy_mode: str = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
@@ -328,14 +328,14 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.HookRan():
             pass  # for people that ask for the outcome; it changes no state
         case e.InterruptPlanned():
-            _take_cancel(record, entry, time)
+            _take_stop(record, entry, time)
         case e.InterruptRequested():
-            _take_cancel(record, entry, time)
+            _take_stop(record, entry, time)
             if entry.turn:
                 record.state = moved(SESSION, record.state, "interrupt")
         case e.InterruptCalledOff():
-            cancel = _move_cancel(record.interrupts[entry.receipt], "call_off")
-            record.interrupts = {**record.interrupts, cancel.id: cancel}
+            stop = _move_stop(record.stops[entry.receipt], "call_off")
+            record.stops = {**record.stops, stop.id: stop}
         case e.StopNoted():
             _raise_epoch(record, entry)
         case e.TurnEntry():
@@ -381,7 +381,7 @@ def _apply_turn(record: SessionRecord, entry: _OfTurn, time: float) -> None:
             if entry.turn:
                 _end_turn(record, entry, time)
             else:
-                _follow_cancels(record, "", (), entry)
+                _follow_stops(record, "", (), entry)
         case e.LateResult():
             record.usage += entry.usage
         case _:
@@ -430,7 +430,7 @@ def _end_turn(
     if isinstance(entry, e.Interrupted):
         _interrupt_turn(record, turn, entry, time)
         return
-    _follow_cancels(record, turn.id, (), entry)
+    _follow_stops(record, turn.id, (), entry)
     if isinstance(entry, e.Stopped):
         _put_turn(record, replace(turn, is_over=True))
         record.state = moved(SESSION, record.state, "stopped")
@@ -459,20 +459,20 @@ def _interrupt_turn(
     turn = move_calls(move_turn(turn, "interrupt", time, **ends), "stop")
     _put_turn(record, turn)
     told = [call.id for call in turn.calls.values() if call.state == "stopping"]
-    _follow_cancels(record, turn.id, told, entry)
+    _follow_stops(record, turn.id, told, entry)
 
 
 def _start_child(record: SessionRecord, entry: e.ChildStarted) -> None:
     """Count a child; one that was ordered before a stop that reaches it is cancelled from the start."""
     record.children_made += 1
-    stopped = record.cancelled.get(entry.relation, 0)
+    stopped = record.stopped.get(entry.relation, 0)
     if entry.epoch < stopped:
-        by = next((stop for stop in record.interrupts.values() if stop.epoch == stopped), None)
+        by = next((stop for stop in record.stops.values() if stop.epoch == stopped), None)
         child = replace(
             record.children[entry.child],
-            cancelled=stopped,
-            cancelled_by=by.id if by is not None else "",
-            cancelled_cause=by.order.cause if by is not None else Cause.PARENT,
+            stopped=stopped,
+            stopped_by=by.id if by is not None else "",
+            stop_cause=by.order.cause if by is not None else Cause.PARENT,
         )
         record.children = {**record.children, child.name: child}
 
@@ -481,11 +481,9 @@ def _cancel_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
     """Mark a child that is stopped by its name: what it was ordered before does not go on."""
     _tell_of_child(record, entry)
     child = record.children[entry.child]
-    if child.cancelled <= child.epoch or (child.is_patient and not entry.receipt):
+    if child.stopped <= child.epoch or (child.is_patient and not entry.receipt):
         record.epoch += 1
-        child = replace(
-            child, cancelled=record.epoch, cancelled_cause=entry.cause, is_patient=False
-        )
+        child = replace(child, stopped=record.epoch, stop_cause=entry.cause, is_patient=False)
         record.children = {**record.children, child.name: child}
 
 
@@ -499,32 +497,32 @@ def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
     newest = record.turns.get(record.turn)
     if newest is not None:
         _put_turn(record, lose_calls(replace(newest, is_over=True, sent=0)))
-    _finish_cancels(record)
+    _finish_stops(record)
     record.overtaken = 0
     record.epoch += 1
-    record.cancelled = dict.fromkeys(Relation, record.epoch)
+    record.stopped = dict.fromkeys(Relation, record.epoch)
     record.state = moved(SESSION, record.state, "recover")
 
 
-# Receipts of cancels ------------------------------------------------------------------------------
+# Receipts of stops -------------------------------------------------------------------------------
 
 
-def _take_cancel(
+def _take_stop(
     record: SessionRecord, entry: e.InterruptPlanned | e.InterruptRequested, time: float
 ) -> None:
     """Write the receipt; one that was planned has it already."""
     is_planned = isinstance(entry, e.InterruptPlanned)
     _raise_epoch(record, entry, entry.receipt)
-    known = record.interrupts.get(entry.receipt)
+    known = record.stops.get(entry.receipt)
     if known is not None:
         effective = {"epoch": record.epoch, "reaches": (*known.reaches, *entry.reaches)}
-        known = _move_cancel(known, "take_effect", **effective)
-        record.interrupts = {**record.interrupts, known.id: known}
+        known = _move_stop(known, "take_effect", **effective)
+        record.stops = {**record.stops, known.id: known}
         return
     record.receipts += 1
     if key := entry.order.said.client_id:
-        record.cancels = remembered(record.cancels, key, entry.receipt)
-    cancel = CancelRecord(
+        record.stop_keys = remembered(record.stop_keys, key, entry.receipt)
+    stop = StopRecord(
         id=entry.receipt,
         turn=entry.turn,
         order=entry.order,
@@ -537,19 +535,19 @@ def _take_cancel(
         spares=entry.spares,
     )
     receipts = {
-        name: _move_cancel(earlier, "overtake") if earlier.state == "planned" else earlier
-        for name, earlier in record.interrupts.items()
+        name: _move_stop(earlier, "overtake") if earlier.state == "planned" else earlier
+        for name, earlier in record.stops.items()
     }
-    receipts[cancel.id] = cancel
-    while len(receipts) > REMEMBERED_CANCELS:
+    receipts[stop.id] = stop
+    while len(receipts) > REMEMBERED_STOPS:
         del receipts[next(iter(receipts))]
-    record.interrupts = receipts
+    record.stops = receipts
 
 
 def _raise_epoch(record: SessionRecord, entry: Stop, receipt: str = "") -> None:
     """Mark the relations that a stop reaches: no effect ordered before it begins any more."""
     record.epoch += 1
-    record.cancelled = {**record.cancelled, **dict.fromkeys(entry.reaches, record.epoch)}
+    record.stopped = {**record.stopped, **dict.fromkeys(entry.reaches, record.epoch)}
     if isinstance(entry, _ORDERED):
         record.overtaken = max(record.overtaken, entry.order.utterance)
     spared = getattr(entry, "spares", ())
@@ -570,77 +568,77 @@ def _reach_child(
     What dies with it is on the newest receipt that is not overtaken.
     """
     is_patient = child.relation in getattr(entry, "patient", ())
-    if child.cancelled <= child.epoch or (child.is_patient and not is_patient):
+    if child.stopped <= child.epoch or (child.is_patient and not is_patient):
         return replace(
             child,
-            cancelled=record.epoch,
-            cancelled_by=receipt,
-            cancelled_cause=entry.cause,
+            stopped=record.epoch,
+            stopped_by=receipt,
+            stop_cause=entry.cause,
             is_patient=is_patient,
         )
-    by = record.interrupts.get(child.cancelled_by)
+    by = record.stops.get(child.stopped_by)
     if receipt and by is not None and by.state == "planned" and by.id != receipt:
-        return replace(child, cancelled_by=receipt)
+        return replace(child, stopped_by=receipt)
     return child
 
 
-def _move_cancel(cancel: CancelRecord, event: str, **changes: Any) -> CancelRecord:
+def _move_stop(stop: StopRecord, event: str, **changes: Any) -> StopRecord:
     """Return a receipt after an event. Raises `StoreDamaged` when its machine refuses."""
-    return replace(cancel, state=moved(INTERRUPT, cancel.state, event), **changes)
+    return replace(stop, state=moved(INTERRUPT, stop.state, event), **changes)
 
 
-def _follow_cancels(
+def _follow_stops(
     record: SessionRecord,
     turn: str,
     stopping: Sequence[str],
     entry: e.TurnEnded | e.Interrupted | e.Stopped,
 ) -> None:
     """Add to the receipts of a turn what its end shows; `stopping` are the calls that were stopped."""
-    followed: dict[str, CancelRecord] = {}
-    for name, cancel in record.interrupts.items():
-        if cancel.turn != turn or cancel.state in CANCEL_ENDS:
+    followed: dict[str, StopRecord] = {}
+    for name, stop in record.stops.items():
+        if stop.turn != turn or stop.state in STOP_ENDS:
             continue
         if isinstance(entry, e.Stopped) and entry.receipt not in ("", name):
             continue
         match entry:
             case e.TurnEnded():
-                followed[name] = _move_cancel(cancel, "overtake")
+                followed[name] = _move_stop(stop, "overtake")
             case e.Interrupted():
                 followed[name] = replace(
-                    cancel,
+                    stop,
                     checkpoint=entry.checkpoint,
                     kept=tuple(record.queue.order),
-                    told=(*cancel.told, *stopping),
+                    told=(*stop.told, *stopping),
                 )
             case e.Stopped():
                 ends = {"killed": entry.killed, "survivors": entry.survivors}
-                followed[name] = _move_cancel(cancel, "finish", **ends)
+                followed[name] = _move_stop(stop, "finish", **ends)
     if followed:
-        record.interrupts = {**record.interrupts, **followed}
+        record.stops = {**record.stops, **followed}
 
 
-def _finish_cancels(record: SessionRecord) -> None:
+def _finish_stops(record: SessionRecord) -> None:
     """End the receipts of a session whose owner has died: nothing that it ran is left."""
-    record.interrupts = {
-        name: cancel if cancel.state in CANCEL_ENDS else _move_cancel(cancel, "finish")
-        for name, cancel in record.interrupts.items()
+    record.stops = {
+        name: stop if stop.state in STOP_ENDS else _move_stop(stop, "finish")
+        for name, stop in record.stops.items()
     }
 
 
 def _tell_of_dead_child(record: SessionRecord, entry: e.ChildInterrupted | e.ChildEnded) -> None:
     """Add to a receipt what was killed with a child that the stop reached."""
     child = record.children[entry.child]
-    cancel = record.interrupts.get(child.cancelled_by)
-    if cancel is None or cancel.state in CANCEL_ENDS or not (entry.killed or entry.survivors):
+    stop = record.stops.get(child.stopped_by)
+    if stop is None or stop.state in STOP_ENDS or not (entry.killed or entry.survivors):
         return
-    killed, survivors = (*cancel.killed, *entry.killed), (*cancel.survivors, *entry.survivors)
-    cancel = replace(cancel, killed=killed, survivors=survivors)
-    record.interrupts = {**record.interrupts, cancel.id: cancel}
+    killed, survivors = (*stop.killed, *entry.killed), (*stop.survivors, *entry.survivors)
+    stop = replace(stop, killed=killed, survivors=survivors)
+    record.stops = {**record.stops, stop.id: stop}
 
 
 def _tell_of_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
     """Add to a receipt a child that was asked to end."""
-    cancel = record.interrupts.get(entry.receipt)
-    if cancel is not None:
-        cancel = replace(cancel, told=(*cancel.told, entry.child))
-        record.interrupts = {**record.interrupts, cancel.id: cancel}
+    stop = record.stops.get(entry.receipt)
+    if stop is not None:
+        stop = replace(stop, told=(*stop.told, entry.child))
+        record.stops = {**record.stops, stop.id: stop}

@@ -135,7 +135,7 @@ class UserMessage(Request):
 
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
     `then` is what of an interrupting message is left to run next, empty if nothing. `utterance` rises
-    with each message of one client: a cancel overtakes those before it. `to` names the
+    with each message of one client: a stop overtakes those before it. `to` names the
     child that a steer is for, or `parent`; `revert` is what to restore once the turn has stopped.
     """
 

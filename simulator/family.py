@@ -156,7 +156,7 @@ def _check_receipt(session: str, home: SeenSession, entry: e.Stopped) -> None:
         if turn
         else set[int]()
     )
-    for stop in home.record.interrupts.values():
+    for stop in home.record.stops.values():
         if stop.id == entry.receipt or (entry.turn and stop.turn == entry.turn):
             died |= home.died.get(stop.id, set())
     assert died <= set(entry.killed), f"{session}: {died} were killed, and told were {entry.killed}"
@@ -254,7 +254,7 @@ class Family:
                 pass
         self._overtake(home, entry)
         if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
-            by = home.children[entry.child].cancelled_by
+            by = home.children[entry.child].stopped_by
             home.died.setdefault(by, set()).update(entry.killed)
         home.fold(entry)
         match entry:

@@ -163,9 +163,7 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
         others = ", ".join(f"`{call.question}`" for call in asking)
         open_now = f"; open: {others}" if others else ""
         return refusal(f"no question `{message.question}` is open{open_now}")
-    if record.state != "busy" or any(
-        stop.state == "planned" for stop in record.interrupts.values()
-    ):
+    if record.state != "busy" or any(stop.state == "planned" for stop in record.stops.values()):
         return refusal("the turn is being stopped")
     call, choice = found[0], message.choice.strip().lower()
     if choice not in m.CHOICES:

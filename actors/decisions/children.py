@@ -166,7 +166,7 @@ def resumable(record: SessionRecord, order: m.ResumeChildren) -> list[ChildRecor
     for child in record.children.values():
         is_foreground = child.relation == Relation.FOREGROUND_CHILD
         is_meant = child.turn in order.earlier if order.earlier else not is_foreground
-        is_stopped = order.epoch < record.cancelled.get(child.relation, 0)
+        is_stopped = order.epoch < record.stopped.get(child.relation, 0)
         if child.state == "interrupted" and is_meant and not is_stopped and child not in left:
             found.append(child)
     return found
@@ -228,7 +228,7 @@ def to_be_cancelled(record: SessionRecord) -> list[ChildRecord]:
     return [
         child
         for child in at_work(record.children)
-        if child.state != "stopping" and child.cancelled > child.epoch
+        if child.state != "stopping" and child.stopped > child.epoch
     ]
 
 
@@ -241,9 +241,9 @@ def cause_below(child: ChildRecord) -> Cause:
 
 def is_kept(record: SessionRecord, child: ChildRecord, environment: Environment) -> bool:
     """Whether a child that a stop has reached can be resumed: not where the table finalizes it."""
-    if record.state in CLOSES or child.cancelled_cause not in tuple(Cause):
+    if record.state in CLOSES or child.stop_cause not in tuple(Cause):
         return record.state != "finalizing"
-    row = deliver(environment.deliveries, child.cancelled_cause, child.relation)
+    row = deliver(environment.deliveries, child.stop_cause, child.relation)
     return row.action is not Delivery.FINALIZE
 
 
@@ -259,7 +259,7 @@ def cancel(
 
     `is_open`: its session is open here, or being opened, and will say when everything is dead.
     """
-    receipt = child.cancelled_by
+    receipt = child.stopped_by
     match child.state:
         case "waiting" if is_kept:
             return Decision(entries=(e.ChildInterrupted(child=child.name, why=cause),))
@@ -299,7 +299,7 @@ def stop_call(record: SessionRecord, order: m.StopChild) -> Decision:
 def is_stale(child: ChildRecord, report: m.ChildReport) -> bool:
     """Whether a child reports a stop that came before its newest order: it says nothing of that."""
     is_awaited = child.state == "stopping" and child.is_kept
-    return report.order < child.cancelled if is_awaited else 0 < report.order < child.epoch
+    return report.order < child.stopped if is_awaited else 0 < report.order < child.epoch
 
 
 def stopped(

@@ -337,15 +337,15 @@ def withdrawn(record: SessionRecord, goal: str, *states: str) -> tuple[e.Withdra
 
 def is_stopped(record: SessionRecord, goal: GoalRecord) -> bool:
     """Whether a stop that reaches goals is newer than the order that set this one."""
-    return goal.epoch < record.cancelled.get(Relation.GOAL, 0)
+    return goal.epoch < record.stopped.get(Relation.GOAL, 0)
 
 
 def stopped_by(record: SessionRecord) -> tuple[str, str]:
     """Say why a goal pauses, by the stop that reached it: a reason, and a detail for people."""
     if record.state == "leaving":
         return "interrupt", "the program was left"
-    epoch = record.cancelled.get(Relation.GOAL, 0)
-    stop = next((stop for stop in record.interrupts.values() if stop.epoch == epoch), None)
+    epoch = record.stopped.get(Relation.GOAL, 0)
+    stop = next((stop for stop in record.stops.values() if stop.epoch == epoch), None)
     if stop is not None and stop.order.cause == Cause.BUDGET:
         return "budget", "a limit of the session is reached"
     return "interrupt", ""

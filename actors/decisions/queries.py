@@ -113,7 +113,7 @@ def known(record: SessionRecord, client_id: str) -> m.MessageKnown | None:
         said_as, number = (item.routed.said_as, item.number) if item else ("turn", None)
         routed = m.Routed(said_as=said_as)
         return m.MessageKnown(id=name, number=number, client_id=client_id, routed=routed)
-    receipt = record.cancels.get(client_id) if client_id else None
+    receipt = record.stop_keys.get(client_id) if client_id else None
     if not receipt:
         return None
     routed = m.Routed(said_as="interrupt")
@@ -159,7 +159,7 @@ def is_reverting(record: SessionRecord) -> bool:
     if not is_revert_wanted(record) or record.unfinished is not None:
         return False
     working = workers(record)
-    return not working or any(child.cancelled > child.epoch for child in working)
+    return not working or any(child.stopped > child.epoch for child in working)
 
 
 def last_word(record: SessionRecord) -> str:

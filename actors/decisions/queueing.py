@@ -492,7 +492,7 @@ def _may_start(record: SessionRecord, environment: Environment) -> bool:
 def _goal_may_act(record: SessionRecord, name: str) -> bool:
     goal = record.goals.goal
     is_its = goal is not None and goal.id == name and goal.is_pursued
-    return is_its and goal is not None and goal.epoch >= record.cancelled.get(Relation.GOAL, 0)
+    return is_its and goal is not None and goal.epoch >= record.stopped.get(Relation.GOAL, 0)
 
 
 def _next_of_run(record: SessionRecord) -> ItemRecord | None:

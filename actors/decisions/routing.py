@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from msgspec.structs import replace
 
-from ...journal.record import CancelRecord, SessionRecord
+from ...journal.record import SessionRecord, StopRecord
 from ...machines import protocol as m
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.disposition import (
@@ -269,9 +269,9 @@ def take_back(record: SessionRecord, now: float, environment: Environment) -> De
     return Decision(entries=off) + queued + Decision(reply=reply)
 
 
-def _newest_stop(record: SessionRecord, now: float) -> CancelRecord | None:
+def _newest_stop(record: SessionRecord, now: float) -> StopRecord | None:
     """Return the message that only stopped, if it was the last thing said and still may be undone."""
-    newest = next(reversed(list(record.interrupts.values())), None)
+    newest = next(reversed(list(record.stops.values())), None)
     if newest is None or not newest.order.said.text or newest.taken <= _last_taken(record):
         return None
     return newest if now - newest.taken <= MOMENT else None
@@ -283,7 +283,7 @@ def _revoked(record: SessionRecord, now: float) -> str:
     That is the message that only stopped, or the one that was to run instead of the turn. One that
     children have been told of stays: they begin nothing more.
     """
-    planned = [stop for stop in record.interrupts.values() if stop.state == "planned"]
+    planned = [stop for stop in record.stops.values() if stop.state == "planned"]
     if not planned or stopping.has_reached(record, planned[-1]):
         return ""
     if planned[-1].order.said.text:

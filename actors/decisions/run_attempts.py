@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord
-from ...journal.record import CancelRecord, SessionRecord
+from ...journal.record import SessionRecord, StopRecord
 from ...journal.run_record import Attempt, RunRecord, StepRecord
 from ...machines import protocol as m
 from ...machines.errors import TemplateError
@@ -59,11 +59,11 @@ class RunView(Value):
         return self.record.turns[self.turn].epoch
 
     @property
-    def stop(self) -> CancelRecord | None:
+    def stop(self) -> StopRecord | None:
         """The newest stop of the turn that is not over: it is planned, or has taken effect."""
         found = [
             stop
-            for stop in self.record.interrupts.values()
+            for stop in self.record.stops.values()
             if stop.turn == self.turn and stop.state in ("planned", "stopping")
         ]
         return found[-1] if found else None

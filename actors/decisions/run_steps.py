@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...journal import entries as e
-from ...journal.record import CancelRecord
+from ...journal.record import StopRecord
 from ...journal.run_record import StepRecord
 from ...machines import protocol as m
 from ...machines.conversation import ChatMessage, cut_short
@@ -264,7 +264,7 @@ def _looks(view: RunView) -> tuple[m.LookAfter, ...]:
 # Stops --------------------------------------------------------------------------------------------
 
 
-def _stopped(view: RunView, stop: CancelRecord) -> Decision:
+def _stopped(view: RunView, stop: StopRecord) -> Decision:
     """End here; while a planned stop waits for commands, only when the last has ended."""
     if stop.state != "planned" or not any(map(view.is_command, view.run.open.values())):
         return _cut(view, stop)
@@ -275,7 +275,7 @@ def _stopped(view: RunView, stop: CancelRecord) -> Decision:
     return Decision(effects=(m.SetTimer(timer=timer, seconds=STOP_GRACE, epoch=view.epoch),))
 
 
-def _cut(view: RunView, stop: CancelRecord) -> Decision:
+def _cut(view: RunView, stop: StopRecord) -> Decision:
     """End here; what runs is stopped, and its results are awaited."""
     asked = (interrupted(known, view.turn) for known in view.run.open.values() if known.asked)
     takes_effect = stopping.take_effect(stop, view.environment)

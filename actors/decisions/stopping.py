@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord, at_work
-from ...journal.record import CancelRecord, SessionRecord
+from ...journal.record import SessionRecord, StopRecord
 from ...machines import protocol as m
 from ...machines.delivery import ENDS, WAITED, Cause, Delivery, Relation, deliver, in_force
 from ...machines.lifecycles import SESSION
@@ -107,7 +107,7 @@ def reach(record: SessionRecord, order: m.StopOrder, environment: Environment) -
 def interrupt(record: SessionRecord, message: m.Interrupt, environment: Environment) -> Decision:
     """Carry out a stop by command, key, signal, limit, or by the parent."""
     key = message.order.said.client_id
-    known = record.cancels.get(key) if key else None
+    known = record.stop_keys.get(key) if key else None
     if known:
         return Decision(reply=answer(interrupted=None, receipt=known, reason="known already"))
     if message.turn and message.turn != record.turn:
@@ -147,7 +147,7 @@ def stop(record: SessionRecord, order: m.StopOrder, environment: Environment) ->
 
 def is_told_before(record: SessionRecord) -> bool:
     """Whether a stop waits for a boundary already: the next one is now."""
-    return any(stop.state == "planned" for stop in record.interrupts.values()) or any(
+    return any(stop.state == "planned" for stop in record.stops.values()) or any(
         child.is_patient for child in at_work(record.children)
     )
 
@@ -156,7 +156,7 @@ def _is_new_to(child: ChildRecord, ended: StopReach) -> bool:
     """Whether a stop changes something for a child that it reaches."""
     if child.is_patient:
         return child.relation in ended.now
-    return child.state != "stopping" and child.cancelled <= child.epoch
+    return child.state != "stopping" and child.stopped <= child.epoch
 
 
 def _must_wait(record: SessionRecord, ended: StopReach) -> bool:
@@ -309,7 +309,7 @@ def _holds(
 
 def call_off(record: SessionRecord, receipt: str) -> tuple[e.Entry, ...]:
     """Take a planned stop back, unless it has taken effect in the meantime."""
-    turn, known = record.running, record.interrupts.get(receipt)
+    turn, known = record.running, record.stops.get(receipt)
     if turn is None or turn.state != "acting" or known is None or known.state != "planned":
         return ()
     return (e.InterruptCalledOff(receipt=receipt, turn=turn.id),)
@@ -318,14 +318,14 @@ def call_off(record: SessionRecord, receipt: str) -> tuple[e.Entry, ...]:
 # A stop at the turn, the children and the goal ----------------------------------------------------
 
 
-def planned_stop(record: SessionRecord) -> CancelRecord | None:
+def planned_stop(record: SessionRecord) -> StopRecord | None:
     """Return the stop that takes effect when the tools that run have ended."""
     turn = record.turn
-    found = [stop for stop in record.interrupts.values() if stop.state == "planned"]
+    found = [stop for stop in record.stops.values() if stop.state == "planned"]
     return found[-1] if found and found[-1].turn == turn else None
 
 
-def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptRequested:
+def take_effect(planned: StopRecord, environment: Environment) -> e.InterruptRequested:
     """Return the entry by which a planned stop takes effect; its receipt is written already.
 
     Children and goal were stopped when it was planned, as far as it reaches them.
@@ -345,17 +345,17 @@ def holds_after(record: SessionRecord, cause: str, environment: Environment) -> 
     return hold(record.queue, "interrupt", is_all=is_all) if is_hold else ()
 
 
-def has_reached(record: SessionRecord, stop: CancelRecord) -> bool:
+def has_reached(record: SessionRecord, stop: StopRecord) -> bool:
     """Whether a child that a stop has reached is not dead yet; another stop may have reached it, too."""
     return any(
         child.relation in stop.reaches
         and child.name not in stop.spares
-        and child.epoch < min(child.cancelled, stop.epoch)
+        and child.epoch < min(child.stopped, stop.epoch)
         for child in at_work(record.children)
     )
 
 
-def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
+def over(record: SessionRecord, stop: StopRecord) -> e.Stopped | None:
     """Return the entry that answers a stop beside the turn, once everything it reached is dead."""
     turn = record.unfinished
     is_turn_reached = bool(stop.order.epoch) or Relation.SELF in stop.reaches
@@ -380,7 +380,7 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
 
 def died_of(record: SessionRecord, turn: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the processes beside a turn that died of its stops, also overtaken ones, and survivors."""
-    stops = [stop for stop in record.interrupts.values() if stop.turn == turn]
+    stops = [stop for stop in record.stops.values() if stop.turn == turn]
     killed = dict.fromkeys(pid for stop in stops for pid in stop.killed)
     survivors = dict.fromkeys(pid for stop in stops for pid in stop.survivors)
     return tuple(killed), tuple(survivors)
@@ -390,7 +390,7 @@ def end(record: SessionRecord) -> Decision:
     """Answer the stops of children and goals, once everything that they reached is dead."""
     stops = [
         interrupt
-        for interrupt in record.interrupts.values()
+        for interrupt in record.stops.values()
         if interrupt.state == "stopping" and not interrupt.turn
     ]
     for stop in stops:
@@ -452,7 +452,7 @@ def leave(record: SessionRecord, is_final: bool, cause: str, environment: Enviro
 def is_settled(record: SessionRecord) -> bool:
     """Whether a session that is left, or ends, has nothing at work any more, but for open children."""
     is_judging = any(goal.judging for goal in record.goals.goals.values())
-    is_open = any(interrupt.state == "stopping" for interrupt in record.interrupts.values())
+    is_open = any(interrupt.state == "stopping" for interrupt in record.stops.values())
     return (
         record.unfinished is None
         and not any(at_work(record.children))

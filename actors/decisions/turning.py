@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord
-from ...journal.record import CancelRecord, SessionRecord
+from ...journal.record import SessionRecord, StopRecord
 from ...journal.turn_facts import contradicted
 from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
 from ...machines import protocol as m
@@ -313,11 +313,11 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
     )
 
 
-def stop_of(record: SessionRecord) -> CancelRecord | None:
+def stop_of(record: SessionRecord) -> StopRecord | None:
     """Return the stop that has taken effect on the newest turn; none if there is none."""
     found = [
         stop
-        for stop in record.interrupts.values()
+        for stop in record.stops.values()
         if stop.turn == record.turn and stop.state == "stopping"
     ]
     return found[-1] if found else None
@@ -357,7 +357,7 @@ def is_dead(record: SessionRecord) -> bool:
     turn = record.turns[record.turn]
     if any(call.state not in CALL_ENDS for call in turn.calls.values()):
         return False
-    stops = [stop for stop in record.interrupts.values() if stop.turn == turn.id]
+    stops = [stop for stop in record.stops.values() if stop.turn == turn.id]
     return not any(stopping.has_reached(record, stop) for stop in stops)
 
 

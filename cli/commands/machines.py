@@ -92,7 +92,7 @@ def _current(machine: str, session: str) -> tuple[str, ...]:
         "item": [item.state for item in record.queue.live()],
         "turn": [turn.state] if turn else [],
         "call": [call.state for call in turn.calls.values()] if turn else [],
-        "interrupt": [interrupt.state for interrupt in record.interrupts.values()][-1:],
+        "interrupt": [interrupt.state for interrupt in record.stops.values()][-1:],
         "subagent": [child.state for child in record.children.values()],
         "goal": [record.goals.goal.state] if record.goals.goal else [],
         "revert": [revert.state for revert in record.reverts.values()][-1:],

@@ -42,7 +42,7 @@ def show_difference(
     return 0
 
 
-_COUNTERS = ("cancelled", "epoch", "lease", "order")
+_COUNTERS = ("stopped", "epoch", "lease", "order")
 """Fields in which the program counts, or that others say in words."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, get_args
 
 from ...journal.queue_record import ItemRecord
-from ...journal.record import CancelRecord
+from ...journal.record import StopRecord
 from ...machines import protocol as m
 from ...machines.classification import addressee
 from ..client import SessionClient
@@ -159,7 +159,7 @@ def show_receipts(
     record = client.record()
     there = [
         *(_of_item(item) for item in record.queue.items.values()),
-        *(_of_cancel(stop) for stop in record.interrupts.values()),
+        *(_of_stop(stop) for stop in record.stops.values()),
     ]
     found: list[dict[str, Any]] = client.redacted({"receipts": there})["receipts"]
     if name:
@@ -191,7 +191,7 @@ def _of_item(item: ItemRecord) -> dict[str, Any]:
     }
 
 
-def _of_cancel(cancel: CancelRecord) -> dict[str, Any]:
+def _of_stop(cancel: StopRecord) -> dict[str, Any]:
     order = cancel.order
     return {
         "id": cancel.id,

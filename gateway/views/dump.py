@@ -304,7 +304,7 @@ def _states(record: SessionRecord) -> dict[str, str]:
     if record.run is not None:
         states["run"] = record.run.state
         states |= {f"step {step.id}": step.state for step in record.run.steps.values()}
-    return states | {f"interrupt {stop.id}": stop.state for stop in record.interrupts.values()}
+    return states | {f"interrupt {stop.id}": stop.state for stop in record.stops.values()}
 
 
 def _addressee(entry: e.Entry) -> str:

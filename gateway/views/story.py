@@ -11,7 +11,7 @@ from typing import Any, NotRequired, TypedDict
 
 from ...journal.history import record_at, seq_at
 from ...journal.queue_record import ItemRecord
-from ...journal.record import CancelRecord, SessionRecord
+from ...journal.record import SessionRecord, StopRecord
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
@@ -151,7 +151,7 @@ Outlook = tuple[str, str]
 
 def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
     """Return the outlook of an item or an interrupt; `is_owned`: a live process owns the session."""
-    if (interrupt := record.interrupts.get(name)) is not None:
+    if (interrupt := record.stops.get(name)) is not None:
         return _of_interrupt(interrupt, is_owned)
     item = record.queue.items.get(name)
     if item is None:
@@ -252,7 +252,7 @@ def _steered(record: SessionRecord, item: ItemRecord) -> Outlook:
     return f"{text}; that turn {_doing(turn)}.", ""
 
 
-def _of_interrupt(interrupt: CancelRecord, is_owned: bool) -> Outlook:
+def _of_interrupt(interrupt: StopRecord, is_owned: bool) -> Outlook:
     killed = f" {len(interrupt.killed)} processes were ended." if interrupt.killed else ""
     match interrupt.state:
         case "planned" if is_owned:
@@ -386,7 +386,7 @@ def story_of(
             )
             entries.append(shown)
     said, hint = outlook(now, message["id"], is_owned=is_owned)
-    of_it = item or now.interrupts.get(message["id"])
+    of_it = item or now.stops.get(message["id"])
     message["state"] = of_it.state if of_it is not None else "forgotten"
     view = StoryView(session=row.session, message=message, hops=hops, outlook=said)
     if pursuit.turn:

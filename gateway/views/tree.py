@@ -144,7 +144,7 @@ def tree_of(data: dict[str, Any]) -> Branch:
         _queue(data),
         *_turns(data),
         *_run(data),
-        *_interrupts(data),
+        *_stops(data),
         *_goal(data),
         *_children(data),
     ]
@@ -235,9 +235,9 @@ def _attempt(step: dict[str, Any], index: str, call: str) -> Branch:
     return Branch(title=f"call {call}", state="running", about="  ".join(filter(None, parts)))
 
 
-def _interrupts(data: dict[str, Any]) -> Iterator[Branch]:
+def _stops(data: dict[str, Any]) -> Iterator[Branch]:
     """Show the interrupts that have not ended."""
-    for interrupt in data.get("interrupts", {}).values():
+    for interrupt in data.get("stops", {}).values():
         if interrupt.get("state") in ("planned", "stopping"):
             yield Branch(
                 title=f"interrupt {interrupt['id']}",

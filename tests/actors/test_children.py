@@ -90,7 +90,7 @@ def test_a_child_whose_session_is_closed_is_not_at_work(
     state: str, is_kept: bool, ordered: int, stopped_at: int
 ) -> None:
     """Whatever it was ordered, and whatever reached it before, it goes on only when it is resumed."""
-    child = replace(KID, state=state, is_kept=is_kept, epoch=ordered, cancelled=stopped_at)
+    child = replace(KID, state=state, is_kept=is_kept, epoch=ordered, stopped=stopped_at)
     record = SessionRecord(children={"kid": child})
     children = record.children
     for entry in stopped(record, child, None, ENVIRONMENT).entries:
@@ -102,7 +102,7 @@ def test_a_child_whose_session_is_closed_is_not_at_work(
 @pytest.mark.parametrize("state", ["working", "stopping"])
 def test_a_late_answer_to_an_earlier_stop_ends_no_child(state: str) -> None:
     """The child was resumed, or stopped again, since; it answers that, too."""
-    child = replace(KID, state=state, is_kept=True, epoch=9, cancelled=10)
+    child = replace(KID, state=state, is_kept=True, epoch=9, stopped=10)
     report = m.ChildReport(name="kid", kind="stopped", order=8)
     assert is_stale(child, report)
     assert not is_stale(child, replace(report, order=10))

@@ -21,7 +21,7 @@ from steersman.actors.decisions import (
 from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.journal import entries as e
 from steersman.journal.queue_record import ItemRecord, QueueRecord
-from steersman.journal.record import CancelRecord
+from steersman.journal.record import StopRecord
 from steersman.journal.turn_record import CallRecord
 from steersman.machines import protocol as m
 from steersman.machines.context import Fill
@@ -255,7 +255,7 @@ def test_a_stop_says_whose_it_is() -> None:
 def test_a_planned_stop_takes_effect_on_the_turn_alone() -> None:
     """Its children, what is beside it, and the goal were told when it was planned."""
     made = asking()
-    planned = CancelRecord(id="i1", turn="t1", order=m.StopOrder(cause="stop"), state="planned")
+    planned = StopRecord(id="i1", turn="t1", order=m.StopOrder(cause="stop"), state="planned")
     entry = stopping.take_effect(planned, made.environment)
     assert entry.reaches == (Relation.SELF,)
 

@@ -139,7 +139,7 @@ def test_at_a_boundary_the_running_tool_ends_first() -> None:
     assert not performed(made, m.StopTool)
     assert len(entries(made, e.ModelCalled)) == asked
     assert made.record.turns["t1"].state == "interrupted"
-    assert made.record.interrupts[planned.receipt].state == "stopped"
+    assert made.record.stops[planned.receipt].state == "stopped"
 
 
 @pytest.mark.parametrize("second", [WORD, STOP])
@@ -157,7 +157,7 @@ def test_a_second_interrupt_is_now(second: m.Message) -> None:
     made.say(again if second is WORD else second)
     run(made)
     assert performed(made, m.StopTool)
-    first, last = made.record.interrupts.values()
+    first, last = made.record.stops.values()
     assert (first.state, last.state) == ("overtaken", "stopped")
 
 
@@ -188,7 +188,7 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
         made,
         lambda: bool(entries(made, e.InterruptCalledOff) and made.record.queue.waiting()),
     )
-    assert made.record.interrupts["i1"].state == "called_off"
+    assert made.record.stops["i1"].state == "called_off"
     assert [one.text for one in made.record.queue.waiting()] == ["tabs" if says_more else "stop"]
     run(made, lambda: made.record.turn == "t2")
     assert {stop.cause for stop in entries(made, e.InterruptRequested)} <= {"budget"}
@@ -221,7 +221,7 @@ def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
     made.say(m.TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)
-    assert made.record.interrupts["i1"].state == "stopped"
+    assert made.record.stops["i1"].state == "stopped"
     assert entries(made, e.Requeued)
 
 

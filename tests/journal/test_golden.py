@@ -61,7 +61,7 @@ def test_the_golden_journal_means_what_it_meant() -> None:
         (2, "pending", "use zod", "ann"),
         (3, "pending", "and the tests", ""),
     ]
-    assert [stop.state for stop in record.interrupts.values()] == ["stopped"]
+    assert [stop.state for stop in record.stops.values()] == ["stopped"]
     assert [(child.name, child.state) for child in record.children.values()] == [
         ("twin", "interrupted")
     ]

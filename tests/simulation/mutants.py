@@ -146,9 +146,9 @@ def _none(*_: Any, **__: Any) -> None:
 
 
 def _recover_without_epoch(record: SessionRecord, entry: e.Recovered, time: float) -> None:
-    epoch, cancelled = record.epoch, record.cancelled
+    epoch, stopped = record.epoch, record.stopped
     _RECOVER(record, entry, time)
-    record.epoch, record.cancelled = epoch, cancelled
+    record.epoch, record.stopped = epoch, stopped
 
 
 def _start_child_unmarked(record: SessionRecord, entry: e.ChildStarted) -> None:
@@ -164,8 +164,8 @@ def _restart_at_once(supervisor: Supervisor) -> None:
     supervisor.children = whole
 
 
-_ADMITS, _CANCELLED, _DECIDE = gate.admits, gate.Ancestors.is_cancelled, ledger.Ledger.decide
-_MOVED, _RAISED, _APPLIED = records._move_cancel, records._raise_epoch, records._apply_turn
+_ADMITS, _CANCELLED, _DECIDE = gate.admits, gate.Ancestors.is_stopped, ledger.Ledger.decide
+_MOVED, _RAISED, _APPLIED = records._move_stop, records._raise_epoch, records._apply_turn
 
 
 def _admitting(*kinds: type[Any]) -> Callable[..., bool]:
@@ -357,7 +357,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "G3": Mutant(
         "a grandparent's stop voids nothing",
-        ((gate.Ancestors, "is_cancelled", _of_the_parent_alone),),
+        ((gate.Ancestors, "is_stopped", _of_the_parent_alone),),
         guards.test_a_stop_of_a_grandparent_voids_what_was_ordered_before,
     ),
     **{
@@ -390,7 +390,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "F3": Mutant(
         "a planned stop forgets what it reached",
-        ((records, "_move_cancel", _move_without_memory),),
+        ((records, "_move_stop", _move_without_memory),),
         guards.test_a_planned_stop_remembers_what_it_reached,
     ),
     "F6": Mutant(
@@ -400,7 +400,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "F8": Mutant(
         "two receipts are remembered",
-        ((records, "REMEMBERED_CANCELS", 2),),
+        ((records, "REMEMBERED_STOPS", 2),),
         guards.test_the_receipts_of_many_stops_are_kept,
     ),
     "F12": Mutant(

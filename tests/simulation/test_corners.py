@@ -368,7 +368,7 @@ def test_a_recovery_is_a_stop_of_what_was_ordered_before() -> None:
     for seq, entry in enumerate(journal, 1):
         apply(record, entry, seq, float(seq))
     child = record.children["kid"]
-    assert child.epoch < child.cancelled == record.epoch
+    assert child.epoch < child.stopped == record.epoch
 
 
 # Stops --------------------------------------------------------------------------------------------

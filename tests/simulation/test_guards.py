@@ -20,7 +20,7 @@ from steersman.machines.disposition import Intent
 # The gate -----------------------------------------------------------------------------------------
 
 
-def _level(name: str, session: str, epoch: int, cancelled: int) -> Any:
+def _level(name: str, session: str, epoch: int, stopped: int) -> Any:
     """Return what knows a parent that has one child, ordered and stopped at these epochs."""
     child = ChildRecord(
         name=name,
@@ -29,7 +29,7 @@ def _level(name: str, session: str, epoch: int, cancelled: int) -> Any:
         task="",
         relation=Relation.FOREGROUND_CHILD,
         epoch=epoch,
-        cancelled=cancelled,
+        stopped=stopped,
     )
     record = SessionRecord(state="busy", children={name: child})
     return lambda: SimpleNamespace(record=record, broken="")
@@ -37,10 +37,10 @@ def _level(name: str, session: str, epoch: int, cancelled: int) -> Any:
 
 def test_a_stop_of_a_grandparent_voids_what_was_ordered_before() -> None:
     """Each ancestor's stop counts, not only the parent's."""
-    for cancelled in (0, 5):
-        above = gate.Ancestors(_level("kid", "s1-1", 3, cancelled), "kid", "s1-1", gate.ROOT)
+    for stopped in (0, 5):
+        above = gate.Ancestors(_level("kid", "s1-1", 3, stopped), "kid", "s1-1", gate.ROOT)
         here = gate.Ancestors(_level("grandkid", "s1-1-1", 2, 0), "grandkid", "s1-1-1", above)
-        assert here.is_cancelled((2, 3)) == bool(cancelled)
+        assert here.is_stopped((2, 3)) == bool(stopped)
 
 
 def test_nothing_passes_the_gate_that_nobody_waits_for() -> None:
@@ -124,7 +124,7 @@ def test_a_planned_stop_remembers_what_it_reached() -> None:
         run(made, has(made, e.InterruptPlanned))
         end_tool(made, "t1.s1.c2")
         run(made)
-        reached = made.record.interrupts["i1"].reaches
+        reached = made.record.stops["i1"].reaches
         assert {Relation.SELF, Relation.BACKGROUND_CHILD} <= set(reached)
 
 
@@ -149,7 +149,7 @@ def test_the_receipts_of_many_stops_are_kept() -> None:
             run(made, has_asked(made))
             made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
             run(made)
-        assert list(made.record.interrupts) == [f"i{number}" for number in range(1, 11)]
+        assert list(made.record.stops) == [f"i{number}" for number in range(1, 11)]
 
 
 def test_what_a_late_answer_used_is_counted() -> None:
