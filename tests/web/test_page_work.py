@@ -249,7 +249,10 @@ def test_a_long_queue_is_shown_in_part_and_followed(
     serve, served: Start, browser: Open, gate: Gate, place: Place
 ) -> None:
     """Its events have only what changed; a page that comes later shows the same."""
-    patient = {"command": gate.command, "timeout": 3_600}  # a busy machine takes minutes for all of it
+    patient = {
+        "command": gate.command,
+        "timeout": 3_600,
+    }  # a busy machine takes minutes for all of it
     serve(Tools([{"tool": "shell", "arguments": patient}], times=1), Text("Done."))
     with (place.home / "config.toml").open("a") as config:
         config.write("[auto_queue]\nmax_queue_size = 200\n")
