@@ -21,9 +21,9 @@ from pathlib import Path
 
 from table import head, row
 
-from steersman.journal.workspace.workspace import Workspace
 from steersman.machines import protocol as m
 from steersman.ports.workspace import Checkpoints
+from steersman.workspace.workspace import Workspace
 
 CHANGED = 45
 ROUNDS = 5

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from ..gateway.home.home import open_store
 from ..journal.store import Store
-from ..journal.workspace.prune import size_of, sizes_of
 from ..workflows.home_place import Storage
 from ..workflows.paths import Paths
+from ..workspace.prune import size_of, sizes_of
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import newest_first, whole_conversation
 from ..journal.store import Store
-from ..journal.workspace.workspace import FileChange
 from ..machines import protocol as m
 from ..machines.classification import Classification, Keywords, classify
 from ..machines.conversation import Attachment, ChatMessage, Picture
@@ -48,6 +47,7 @@ from ..ports.models.choice import Choice
 from ..ports.templates import Template
 from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
+from ..workspace.workspace import FileChange
 from .events.translation import EventPublisher, queue_view
 from .host.router import Router
 from .own_commands import OwnCommands

@@ -2,7 +2,7 @@
 
 `WorkspacePort` is the seam. Its operations run in the order in which they are requested, in a worker
 thread; `begin` therefore also waits for the scan after the previous call, and nothing else waits.
-Terms: `journal/workspace`.
+Terms: `workspace/`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ..journal.workspace.heartbeat import BEAT
-from ..journal.workspace.restore import RestoreFailed
-from ..journal.workspace.workspace import FileChange, Workspace
 from ..machines import protocol as m
 from ..machines.errors import ToolError
 from ..workflows.tools import kind_of
+from ..workspace.heartbeat import BEAT
+from ..workspace.restore import RestoreFailed
+from ..workspace.workspace import FileChange, Workspace
 from .tools.place import find_place
 from .tools.tool import ToolRun
 

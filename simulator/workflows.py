@@ -559,7 +559,8 @@ def lost_work_is_a_persons_to_repeat(spec: WorkflowSpec, journal: list[e.Entry])
     for entry in journal:
         match entry:
             case e.TurnStarted():
-                is_going, paused = True, set()
+                is_going = True
+                paused.clear()
             case e.TurnEnded() | e.Recovered():
                 is_going = False
             case e.Stopped(turn=turn) if turn:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ...journal.workspace.restore import RestoreFailed
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ...ports.agents.external import ExternalAgent
@@ -24,6 +23,7 @@ from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolRun, kept_ends
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
+from ...workspace.restore import RestoreFailed
 from ..gate import never_started
 from ..kernel.mailbox import reply
 from .goal_work import GoalWork

@@ -26,13 +26,13 @@ from ...gateway.session_info import state_of
 from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import redactor_of
 from ...journal.store import Store
-from ...journal.workspace.prune import size_of
 from ...machines.errors import SteersmanError
 from ...ports.models.provider import ModelConfig, ReachResult, provider_of
 from ...ports.process.leftover import Leftover, leftovers
 from ...ports.process.own_python import INTERPRETER
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
+from ...workspace.prune import size_of
 from ..options import Json
 from ..output import can_colour, show, show_document
 from ..stored import disk_use, stored

@@ -26,12 +26,12 @@ from ...gateway.wording.formats import iso
 from ...gateway.wording.redaction import redactor_of
 from ...journal.sqlite import SqliteStore
 from ...journal.store import Store
-from ...journal.workspace.prune import kept_in
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.config import load
 from ...workflows.home_folder import expanded
 from ...workflows.home_place import home_place, storage_of
 from ...workflows.paths import Paths, make_private
+from ...workspace.prune import kept_in
 from ..options import Json, group
 from ..output import show, show_document, show_table, warn
 from ..stored import stored

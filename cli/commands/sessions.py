@@ -18,12 +18,12 @@ from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import Redactor
-from ...journal.workspace.prune import size_of
 from ...machines.errors import SteersmanError, UsageError
 from ...workflows.config import load
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
+from ...workspace.prune import size_of
 from ..options import Json, Session, group
 from ..output import show, show_document
 from ..sessions import (

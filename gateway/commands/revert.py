@@ -11,8 +11,8 @@ from ...actors.decisions.reverting import answer_of, asking, elsewhere, ending_o
 from ...journal.entries import RevertBegun
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord, apply_to_reverts
-from ...journal.workspace.workspace import FileChange
 from ...machines import protocol as m
+from ...workspace.workspace import FileChange
 from ..client import SessionClient
 from ..wording.acknowledgement import reverted_text
 from .command import Argument, Reply, command

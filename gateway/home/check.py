@@ -12,13 +12,13 @@ from pathlib import Path
 from ...journal.damage import Checkable
 from ...journal.recovery import load_record
 from ...journal.store import Store
-from ...journal.workspace.prune import kept_in, lost_copies
 from ...machines.errors import MachineError, StoreError
 from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from ...workflows.foreign_file import read_foreign
 from ...workflows.home_place import Storage
 from ...workflows.paths import Paths
+from ...workspace.prune import kept_in, lost_copies
 from .trash import Trash
 
 SALVAGE = "`steersman home salvage TO` writes what can be read into a new home"

@@ -14,13 +14,13 @@ from pathlib import Path
 from threading import Thread
 
 from ...journal.store import SessionRow, Store
-from ...journal.workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
 from ...machines.value import Value
 from ...workflows.config import Config
 from ...workflows.home_folder import expanded
 from ...workflows.home_place import Storage
 from ...workflows.paths import Paths
+from ...workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ..host.offline_writer import claimed
 from ..wording.formats import size_text
 from .trash import HOUR, NEVER, Kind, Thing, Trash, known_age

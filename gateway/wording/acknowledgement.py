@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...journal.workspace.restore_plan import FORCIBLE
 from ...machines import protocol as m
 from ...machines.pattern import lazy_pattern
+from ...workspace.restore_plan import FORCIBLE
 from ..events.contract import (
     AcceptedEvent,
     Event,

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    *("machines", "proofs", "workflows", "journal", "postgres", "restore"),
+    *("machines", "proofs", "workflows", "journal", "workspace", "postgres", "restore"),
     *("ports", "actors", "simulator", "gateway", "extensions", "cli"),
 )
 KNOWN = {".ci", ".editorconfig", ".github", ".pre-commit-config.yaml", ".vscode"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steersman.journal.workspace.workspace import Workspace
 from steersman.machines import protocol as m
+from steersman.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from workspace.conftest import Agent, Content, content_of
 from workspace.test_workspace import fill, ruin
 
-from steersman.journal.workspace.restore import STAGING
-from steersman.journal.workspace.workspace import Workspace
 from steersman.machines import protocol as m
+from steersman.workspace.restore import STAGING
+from steersman.workspace.workspace import Workspace
 
 __all__ = ["ALL", "FULL", "ORDER", "Origin", "prepare", "revert"]
 

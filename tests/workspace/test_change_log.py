@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from steersman.journal.workspace import change_log
-from steersman.journal.workspace.change_log import ChangeLog, OpenCall, number_of
-from steersman.journal.workspace.restore_plan import PathChange
+from steersman.workspace import change_log
+from steersman.workspace.change_log import ChangeLog, OpenCall, number_of
+from steersman.workspace.restore_plan import PathChange
 
 
 def whole(file: Path) -> list[PathChange]:

@@ -17,8 +17,8 @@ from workspace.conftest import Agent
 from workspace.ruin import ALL, FULL, ORDER, Origin, prepare, revert
 from workspace.tracing import CALLS, NEEDS_ROOM, STRACE, inject, run_traced
 
-from steersman.journal.workspace.restore import RestoreFailed, load_restore
-from steersman.journal.workspace.workspace import Workspace
+from steersman.workspace.restore import RestoreFailed, load_restore
+from steersman.workspace.workspace import Workspace
 
 TOUCHES = {
     "open",

@@ -8,10 +8,10 @@ import pytest
 from workspace.conftest import content_of, git
 from workspace.test_workspace import fill
 
-from steersman.journal.workspace.restore import RestoreFailed
-from steersman.journal.workspace.workspace import OWN_LARGEST, Workspace
 from steersman.machines import protocol as m
 from steersman.ports.workspace import Checkpoints, ChildWorkspace
+from steersman.workspace.restore import RestoreFailed
+from steersman.workspace.workspace import OWN_LARGEST, Workspace
 
 
 class Family:

@@ -11,8 +11,8 @@ import pytest
 from workspace.conftest import Agent, content_of, git
 from workspace.test_workspace import fill
 
-from steersman.journal.workspace.git import ShadowGit, find_git
-from steersman.journal.workspace.workspace import folds_case
+from steersman.workspace.git import ShadowGit, find_git
+from steersman.workspace.workspace import folds_case
 
 NOBODY = 65534
 

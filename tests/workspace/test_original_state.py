@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from workspace.conftest import Agent, content_of, git
 
-from steersman.journal.workspace import surroundings
-from steersman.journal.workspace.scan import look_at
-from steersman.journal.workspace.surroundings import join_rules
+from steersman.workspace import surroundings
+from steersman.workspace.scan import look_at
+from steersman.workspace.surroundings import join_rules
 
 Act = Callable[[Path], object]
 
@@ -238,7 +238,7 @@ def test_a_clock_that_was_set_back_proves_nothing(
     agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "a.txt").write_text("1"))
     moment, drift = surroundings.clock()
-    monkeypatch.setattr("steersman.journal.workspace.scanner.clock", lambda: (moment, drift - 3600))
+    monkeypatch.setattr("steersman.workspace.scanner.clock", lambda: (moment, drift - 3600))
     done = agent.revert()
     assert done.notes == ("not looked at: `build/`, `mine.log`, `sub`",)
     assert not done.is_original

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workspace.conftest import Agent
 
-from steersman.journal.workspace.prune import beyond, forget, kept_in, size_of
+from steersman.workspace.prune import beyond, forget, kept_in, size_of
 
 DAY = 86_400.0
 

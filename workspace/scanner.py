@@ -20,7 +20,7 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ...workflows.durability import replace_file
+from ..workflows.durability import replace_file
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .change_log import SideRecord, load_side, save_side
 from .git import (

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from ...machines.value import Value
+from ..machines.value import Value
 from .change_log import ChangeLog
 from .git import GitFault, ShadowGit, entries, find_git
 from .restore import load_restore

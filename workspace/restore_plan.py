@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from ...machines.value import Value
+from ..machines.value import Value
 from .scan import UNREADABLE, PathState
 
 CHANGED_SINCE = "it was changed since"

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ...machines.pattern import lazy_pattern
-from ...machines.value import Value
-from ...workflows.durability import replace_file
-from ...workflows.foreign_file import read_foreign
+from ..machines.pattern import lazy_pattern
+from ..machines.value import Value
+from ..workflows.durability import replace_file
+from ..workflows.foreign_file import read_foreign
 
 _CONVERTS = lazy_pattern(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 

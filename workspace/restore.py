@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ...workflows.durability import replace_file
+from ..workflows.durability import replace_file
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .restore_plan import CHANGED_SINCE, KeptFile, PathWrite
 from .scan import PathState, from_data, look_at, open_parent, signature, to_data

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from ...machines.value import Value
+from ..machines.value import Value
 from .git import EXCLUDE, ShadowGit
 
 # The state of a path, as data, looked up without ever following a link ----------------------------

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from msgspec import field
 
-from ...machines.value import Value
-from ...workflows.foreign_file import read_foreign
+from ..machines.value import Value
+from ..workflows.foreign_file import read_foreign
 from .scan import IGNORE_FILE, is_folder
 
 MOST_SEEN = 300_000

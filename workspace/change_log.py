@@ -18,8 +18,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from ...machines.value import Value
-from ...workflows.durability import replace_file, sync_folder
+from ..machines.value import Value
+from ..workflows.durability import replace_file, sync_folder
 from .restore_plan import PathChange
 from .scan import PathState, from_data, to_data
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...machines import protocol as m
-from ...workflows.spelling import spelled
+from ..machines import protocol as m
+from ..workflows.spelling import spelled
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .change_log import ChangeLog
 from .restore import Restore, is_moving, load_restore

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
-from ...machines import protocol as m
-from ...machines.value import Value
-from ...workflows.durability import make_folders, replace_file
-from ...workflows.spelling import spelled
+from ..machines import protocol as m
+from ..machines.value import Value
+from ..workflows.durability import make_folders, replace_file
+from ..workflows.spelling import spelled
 from .blob_store import BlobStore
 from .change_log import ChangeLog, FirstLook, OpenCall, number_of
 from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
