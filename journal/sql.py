@@ -1,8 +1,8 @@
 """The statements that SQLite and PostgreSQL both run, one function for each kind of access.
 
 They are written with `?` for a value and with `home.` before a table, which each connection replaces by
-its own. `tables.py` has what only SQLite runs, `postgres/tables.py` what only PostgreSQL does. The
-functions run inside a transaction of the caller, or are one statement; none commits.
+its own. `tables.py` has what only SQLite runs, `extensions/postgres/tables.py` what only PostgreSQL does.
+The functions run inside a transaction of the caller, or are one statement; none commits.
 """
 
 from collections.abc import Iterable

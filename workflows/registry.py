@@ -64,6 +64,7 @@ EXTENSIONS = Registry(
     "extension",
     {
         "opentelemetry": Part(place="steersman.extensions.opentelemetry.feed:Telemetry"),
+        "postgres": Part(place="steersman.extensions.postgres.store:PostgresStore"),
         "ray": Part(place="steersman.extensions.ray.placement:RayPlacement"),
     },
 )

@@ -61,7 +61,7 @@ def test_arrows_point_one_way(modules: list[Any], rooms: tuple[str, ...]) -> Non
 
 
 CORE = {"machines", "journal", "actors"}
-SATELLITES = {"proofs", "postgres", "restore", "simulator"}
+SATELLITES = {"proofs", "restore", "simulator"}
 """Rooms without which a session runs."""
 
 

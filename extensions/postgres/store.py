@@ -6,20 +6,22 @@ statement that writes. A process has two connections, one for data and one that 
 command that only reads has the first.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Self, TypeVar
 
-from ..journal import sql
-from ..journal.damage import RowFault, row_faults
-from ..journal.encoding import encode, encode_commit, encode_reply
-from ..journal.lock import Owner
-from ..journal.sql import Sql
-from ..journal.sql_store import SqlStore
-from ..journal.store import (
+from ...journal import sql
+from ...journal.damage import RowFault, row_faults
+from ...journal.encoding import encode, encode_commit, encode_reply
+from ...journal.lock import Owner
+from ...journal.sql import Sql
+from ...journal.sql_store import SqlStore
+from ...journal.store import (
     Commit,
     Lease,
+    NodeRow,
     Posted,
     SessionRow,
     StoredEntry,
@@ -27,7 +29,8 @@ from ..journal.store import (
     check_identifier,
     lease_lost,
 )
-from ..machines.errors import ConnectionLost, StoreError
+from ...machines.errors import ConnectionLost, StoreError, UsageError
+from ...machines.value import Value
 from . import tables
 from .connection import PostgresAddress, PostgresConnection, PostgresSql, Raw, check_about
 from .nodes import PostgresNodes
@@ -35,6 +38,23 @@ from .presence import LIVE, POLL, SEEN, PostgresPresence
 from .tables import Group, GroupError
 
 T = TypeVar("T")
+_NOTIFY_TIMEOUT = 5.0  # seconds for a notification to come back
+
+
+class HomeReport(Value):
+    """How a home on PostgreSQL is at this moment; times in seconds, `bell` none where nothing listens.
+
+    `skew`: how far the clock of this host is ahead of the server's. `replicas` maps the names of
+    replicas to how they follow (`sync`, `async`, …). `oldest` is the age of the oldest unread message.
+    """
+
+    server: str
+    bell: float | None
+    skew: float
+    replicas: dict[str, str]
+    nodes: tuple[NodeRow, ...]
+    unread: int
+    oldest: float
 
 
 class PostgresStore(SqlStore):
@@ -74,15 +94,32 @@ class PostgresStore(SqlStore):
             undo.pop_all()
         return cls(line, PostgresPresence(line, lease, fence), clock)
 
+    @staticmethod
+    def make_home(url: str) -> bool:
+        """Make the tables of a home in its schema; False if they are there. Raises `SteersmanError`."""
+        address = PostgresAddress.parse(url)
+        line = PostgresConnection(address, fence=0.0)
+
+        def make(raw: Raw) -> bool:
+            ((encoding,),) = raw.rows("SHOW server_encoding")
+            if encoding != "UTF8":
+                raise UsageError(
+                    f"`{address.shown}` has the encoding {encoding}",
+                    "A home needs UTF8: `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`.",
+                )
+            return tables.create_tables(raw)
+
+        try:
+            is_new = line.run(make)
+            check_about(address, line.rows("SELECT version, oldest, number FROM home.about"))
+            return is_new
+        finally:
+            line.close()
+
     @property
     def nodes(self) -> PostgresNodes:
         """The nodes of the home."""
         return self._nodes
-
-    @property
-    def line(self) -> PostgresConnection:
-        """The connection for data, for `home.py`."""
-        return self._line
 
     @property
     def can_listen(self) -> bool:
@@ -205,6 +242,31 @@ class PostgresStore(SqlStore):
         text, now = encode_reply(lease.session, message, reply), self._clock()
         return self._line.run(lambda raw: tables.write_reply(raw, lease, message, text, now))
 
+    def report(self) -> HomeReport:
+        """Look at the home, ring a bell of our own, and leave nothing behind."""
+        line, node, before = self._line, f"doctor-{secrets.token_hex(4)}", time.time()
+        ((server, now),) = line.rows(
+            "SELECT current_setting('server_version'),"
+            " extract(epoch FROM clock_timestamp())::float8"
+        )
+        skew = (before + time.time()) / 2 - now
+        replicas = line.rows(
+            "SELECT application_name, coalesce(sync_state, '?') FROM pg_stat_replication"
+        )
+        ((unread, oldest),) = line.rows(
+            "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp()) - min(time), 0)::float8"
+            " FROM home.inbox WHERE NOT consumed"
+        )
+        return HomeReport(
+            server=server.split()[0],
+            bell=self._round_trip(node),
+            skew=skew,
+            replicas=dict(replicas),
+            nodes=tuple(self._nodes.rows()),
+            unread=unread,
+            oldest=max(0.0, oldest),
+        )
+
     def reopen(self) -> None:
         """Try the connection; it is made again when it is lost. Raises `StoreError` if it cannot be."""
         self._line.rows("SELECT 1")
@@ -271,6 +333,16 @@ class PostgresStore(SqlStore):
             session: Owner(pid=pid, node=node, started=since, host=host)
             for session, pid, node, since, host, _ in found
         }
+
+    def _round_trip(self, node: str) -> float | None:
+        """Time a ring from this process to itself, through the server; none if it cannot listen."""
+        self.wait(node, 0.0)
+        if not self.can_listen:
+            return None
+        began = time.monotonic()
+        self._nodes.ring(node, "")
+        self.wait(node, _NOTIFY_TIMEOUT)
+        return time.monotonic() - began
 
     def _is_rung(self, node: str) -> bool:
         found = self._line.rows("SELECT is_rung FROM home.nodes WHERE node = %s", node)

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from ..machines.errors import (
+from ...machines.errors import (
     ConnectionLost,
     SteersmanError,
     StoreError,
@@ -24,9 +24,10 @@ from ..machines.errors import (
     StoreTooOld,
     UsageError,
 )
-from ..machines.pattern import lazy_pattern
-from ..machines.value import Value
-from ..workflows.extras import how_to_install
+from ...machines.pattern import lazy_pattern
+from ...machines.value import Value
+from ...workflows.extras import how_to_install
+from ...workflows.home_place import POSTGRES, without_password
 
 try:
     import psycopg
@@ -41,7 +42,6 @@ except ModuleNotFoundError as missing:
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 
-SCHEMES = ("postgresql", "postgres")
 VERSION = 1
 """The version of the tables that this program writes; see `home.about` for the one that is there."""
 
@@ -73,7 +73,7 @@ class PostgresAddress(Value):
             pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         except ValueError:
             raise _malformed() from None
-        if parts.scheme not in SCHEMES:
+        if parts.scheme not in POSTGRES:
             raise _malformed()
         schema = dict(pairs).get("schema", "steersman")
         if not _SCHEMA.fullmatch(schema):
@@ -88,21 +88,6 @@ class PostgresAddress(Value):
         except psycopg.Error:
             raise _malformed() from None
         return cls(conninfo=conninfo, schema=schema, shown=without_password(url))
-
-
-def without_password(url: str) -> str:
-    """Return the address of a home as people may see it."""
-    try:
-        parts = urlsplit(url)
-        place = parts.netloc.rpartition("@")[2]
-        user = (parts.netloc.rpartition("@")[0]).partition(":")[0]
-        pairs = [pair for pair in parse_qsl(parts.query) if "pass" not in pair[0].lower()]
-    except ValueError:
-        return "postgresql:…"
-    query = urlencode(pairs, quote_via=quote, safe="/")
-    return urlunsplit(
-        parts._replace(netloc=f"{user}@{place}" if user else place, query=query, fragment="")
-    )
 
 
 _FOR_NOW = (

@@ -23,8 +23,8 @@ import psycopg
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..journal.lock import this_process
-from ..machines.errors import ConnectionLost, StoreBusy, StoreError
+from ...journal.lock import this_process
+from ...machines.errors import ConnectionLost, StoreBusy, StoreError
 from .connection import PostgresAddress, PostgresConnection, Raw
 
 GRACE = "(lease / 20)"

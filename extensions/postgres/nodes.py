@@ -4,9 +4,9 @@ import threading
 import time
 from collections.abc import Sequence
 
-from ..journal.lock import host_name, is_running
-from ..journal.store import Lease, NodeRow, NodeState, check_identifier, unknown_session
-from ..machines.errors import ConnectionLost
+from ...journal.lock import host_name, is_running
+from ...journal.store import Lease, NodeRow, NodeState, check_identifier, unknown_session
+from ...machines.errors import ConnectionLost
 from .connection import PostgresConnection, Raw
 from .presence import DEAD, GRACE, LIVE, SEEN, UNLOCKED, PostgresPresence
 

@@ -16,6 +16,8 @@ from support.cut_wire import CutWire
 from support.patience import seconds
 from support.postgres_server import PostgresServer, as_server
 
+from steersman.extensions.postgres.connection import without_password
+from steersman.extensions.postgres.store import PostgresStore
 from steersman.journal.commitment import COMMIT_TIMEOUT
 from steersman.journal.store import Lease, Occurrence, SessionRow, Watch
 from steersman.journal.writer import Result, Writer
@@ -26,9 +28,6 @@ from steersman.machines.errors import (
     StoreTooOld,
     UsageError,
 )
-from steersman.postgres.connection import without_password
-from steersman.postgres.home import make_home
-from steersman.postgres.store import PostgresStore
 
 Open = Callable[..., PostgresStore]
 POOLER = 6432  # the name of a pooler's Unix socket ends with its port
@@ -156,7 +155,7 @@ def test_a_server_that_restarts_is_ridden_out(own_server, opened, make, how):
     """Commits wait for the server and are durable; nobody takes the session meanwhile."""
     server = own_server().make()
     url = server.url("home")
-    make_home(url)
+    PostgresStore.make_home(url)
     store, other = opened(url), opened(url)
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
@@ -180,7 +179,7 @@ def test_a_server_that_stays_away_breaks_the_session(own_server, opened, make):
     """After `fence` seconds the commit fails, and all that follow, until the writer begins again."""
     server = own_server().make()
     url = server.url("home")
-    make_home(url)
+    PostgresStore.make_home(url)
     store = opened(url, fence=0.5)
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
@@ -205,7 +204,7 @@ def test_a_replica_takes_over_without_a_loss(own_server, opened, make):
         host=f"{primary.folder},{replica.folder}",
         target_session_attrs="read-write",
     )
-    make_home(url)
+    PostgresStore.make_home(url)
     store = opened(url, fence=seconds(30), lease=seconds(60))
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
@@ -237,7 +236,7 @@ def test_a_primary_without_its_replica_breaks_the_session(own_server, opened, ma
     primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
     primary.execute("SELECT pg_reload_conf()")
     url = primary.url("home")
-    make_home(url)
+    PostgresStore.make_home(url)
     store = opened(url, fence=1.0, lease=2.0)
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
@@ -265,7 +264,7 @@ def test_a_replica_that_was_behind_breaks_the_session_loudly(own_server, opened,
         host=f"{primary.folder},{replica.folder}",
         target_session_attrs="read-write",
     )
-    make_home(url)
+    PostgresStore.make_home(url)
     store = opened(url, fence=seconds(30), lease=seconds(60))
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
@@ -356,8 +355,8 @@ def test_two_homes_share_a_database(postgres_server, opened):
     """The same session and node ids in both: each has its owner, its numbers and its bell."""
     urls = [postgres_server.url(name) for name in ("first", "second")]
     for url in urls:
-        assert make_home(url)
-        assert not make_home(url)
+        assert PostgresStore.make_home(url)
+        assert not PostgresStore.make_home(url)
     first, second = (opened(url) for url in urls)
     for store in (first, second):
         store.create(SessionRow(session="s1", folder="/"))

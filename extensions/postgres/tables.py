@@ -10,9 +10,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from ..journal.encoding import EncodedCommit, encode_row, posted, readable_entries
-from ..journal.sql import Sql
-from ..journal.store import (
+from ...journal.encoding import EncodedCommit, encode_row, posted, readable_entries
+from ...journal.sql import Sql
+from ...journal.store import (
     Lease,
     Posted,
     SessionRow,
