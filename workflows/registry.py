@@ -63,6 +63,9 @@ class Registry(Collection[str], Generic[AnyPart]):
 EXTENSIONS = Registry(
     "extension",
     {
+        "acp": Part(place="steersman.extensions.acp.command:acp"),
+        "external agent": Part(place="steersman.extensions.acp.driven_agent:DrivenAgent"),
+        "hooks": Part(place="steersman.extensions.agent_hooks.command:hooks"),
         "opentelemetry": Part(place="steersman.extensions.opentelemetry.feed:Telemetry"),
         "postgres": Part(place="steersman.extensions.postgres.store:PostgresStore"),
         "ray": Part(place="steersman.extensions.ray.placement:RayPlacement"),

@@ -63,21 +63,6 @@ def chat(
     return start(options, os.environ)
 
 
-def acp(
-    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-    ] = "",
-) -> int:
-    """Serve an editor: the Agent Client Protocol on standard input and output.
-
-    Example: steersman acp --agent assistant
-    """
-    from ..acp import serve_editor
-
-    return serve_editor(os.environ, agent=agent, model=model)
-
-
 def serve_mcp(
     cwd: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder in which workflows run.")

@@ -7,7 +7,7 @@ from typing import Any
 SAYING = {"say", "send_message", "side_talk", "enter", "call"}
 """Methods by which a class says something to a session; `call` where it takes a `method`."""
 SPEAKERS = {
-    "gateway/acp/session.py": {"EditorSession"},
+    "extensions/acp/session.py": {"EditorSession"},
     "gateway/attached.py": {"AttachedSession"},
     "gateway/client.py": {"SessionClient"},
     "gateway/control.py": {"Requests"},
@@ -73,7 +73,7 @@ def test_one_reader_follows_a_session(modules: list[Any]) -> None:
 
 def test_a_session_is_described_in_one_place(modules: list[Any]) -> None:
     """All lists show a `SessionInfo`; that of the editor protocol is made of it."""
-    assert calling(modules, "SessionInfo") == {"gateway/session_info.py", "gateway/acp/agent.py"}
+    assert calling(modules, "SessionInfo") == {"gateway/session_info.py", "extensions/acp/agent.py"}
 
 
 def test_an_outcome_is_computed_in_one_module(modules: list[Any]) -> None:

@@ -29,8 +29,8 @@ OWN = {
     "journal/workspace/restore.py": "its own files",
     "journal/workspace/scanner.py": "its own files",
     "journal/workspace/workspace.py": "its own files",
-    "ports/agents/hooks/installation.py": "its own receipts",
-    "ports/agents/hooks/own_file.py": "its own file",
+    "extensions/agent_hooks/installation.py": "its own receipts",
+    "extensions/agent_hooks/own_file.py": "its own file",
     "ports/hooks.py": "what this program sends to a hook",
     "ports/judging.py": "256 bytes of a regular file",
     "ports/models/said_calls.py": "one string",
@@ -59,7 +59,7 @@ OWN = {
 """What else may be read so, and whose it is."""
 DECODED = {
     "journal/workspace/git.py": "the files of git",
-    "ports/agents/hooks/installation.py": "what it shows as a difference",
+    "extensions/agent_hooks/installation.py": "what it shows as a difference",
     "ports/models/embedded/package_index.py": "a page of an index",
     "ports/picture.py": "the first bytes of a picture",
     "workflows/trust.py": "what is compared byte by byte, and searched for names",

@@ -45,7 +45,7 @@ INTERFACE_TESTS = {
     "attach": "blackbox/test_attach.py",
     "send": "blackbox/test_data_elsewhere.py",
     "run": "blackbox/test_run.py",
-    "acp": "editors/test_agent.py",
+    "acp": "extensions/acp/test_agent.py",
     "mcp": "blackbox/test_mcp_server.py",
     "serve": "blackbox/test_serve.py",
     "page": "web/test_page.py",

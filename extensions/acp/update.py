@@ -36,16 +36,8 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from ...machines.conversation import ChatMessage, Picture
-from ...machines.errors import ToolError
-from ...machines.value import Value
-from ...ports.picture import PICTURES, decoded
-from ...ports.tools.mcp_offer import McpOffer
-from ...ports.tools.mcp_text import usage_of
-from ...workflows.foreign_file import read_text
-from ...workflows.tools import kind_of
-from ..commands.registry import COMMANDS
-from ..events.contract import (
+from ...gateway.commands.registry import COMMANDS
+from ...gateway.events.contract import (
     Event,
     GoalEvent,
     GoalStatusEvent,
@@ -55,7 +47,15 @@ from ..events.contract import (
     ToolEndedEvent,
     ToolStartedEvent,
 )
-from ..wording.terminal import exposed
+from ...gateway.wording.terminal import exposed
+from ...machines.conversation import ChatMessage, Picture
+from ...machines.errors import ToolError
+from ...machines.value import Value
+from ...ports.picture import PICTURES, decoded
+from ...ports.tools.mcp_offer import McpOffer
+from ...ports.tools.mcp_text import usage_of
+from ...workflows.foreign_file import read_text
+from ...workflows.tools import kind_of
 
 Block = (
     TextContentBlock

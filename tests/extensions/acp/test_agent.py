@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from acp import PROTOCOL_VERSION, RequestError, image_block, text_block
 from blackbox.conftest import Serve
-from editors.editor import editing
+from extensions.acp.editor import editing
 from support.driver import Gate, Place, wait_gone
 from support.mcp_servers import PIXEL
 from support.model_server import Door, Hang, Stall, Status, Text, Tools
 from support.patience import seconds
 
-from steersman.gateway.acp.wire import LineTransport
+from steersman.extensions.acp.wire import LineTransport
 from steersman.gateway.wording.terminal import audited
 
 Story = Callable[[], Coroutine[Any, Any, None]]

@@ -18,16 +18,13 @@ from acp.schema import (
     SessionConfigOptionSelect,
 )
 
+from ...gateway.commands.command import CommandCall, Reply
+from ...gateway.commands.registry import NAMES
+from ...gateway.conversation import Conversation
+from ...gateway.events.contract import Event, QuestionEvent
+from ...gateway.host.host import Host
+from ...gateway.outcome import Ending, Endings
 from ...machines.errors import UnknownSession, UsageError
-from ..commands.command import CommandCall, Reply
-from ..commands.registry import NAMES
-from ..conversation import Conversation
-from ..events.contract import (
-    Event,
-    QuestionEvent,
-)
-from ..host.host import Host
-from ..outcome import Ending, Endings
 from .update import (
     NOT_HERE,
     EditorUpdates,

@@ -1,41 +1,53 @@
-"""`steersman acp`: an agent for editors, on standard input and output."""
+"""`steersman acp`: an agent for one editor, until its input ends."""
 
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from .. import __version__
-from ..gateway.events.contract import Event, is_aside
-from ..gateway.host.host import Host
-from ..gateway.launch_options import LaunchOptions
-from ..gateway.views.saved_queues import announce, announce_saved
-from ..gateway.wording.acknowledgement import acknowledgement, reverted_text
-from ..gateway.wording.terminal import audited
-from ..machines.errors import UsageError
-from ..workflows.config import load
-from ..workflows.extras import how_to_install
-from ..workflows.paths import Paths
-from .following import HeldNotice
-from .line_protocol import Lines, serve_lines
-from .printer import Printer
+import typer
+
+from ... import __version__
+from ...cli.following import HeldNotice
+from ...cli.line_protocol import Lines, serve_lines
+from ...cli.printer import Printer
+from ...gateway.events.contract import Event, is_aside
+from ...gateway.host.host import Host
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.views.saved_queues import announce, announce_saved
+from ...gateway.wording.acknowledgement import acknowledgement, reverted_text
+from ...gateway.wording.terminal import audited
+from ...machines.errors import UsageError
+from ...workflows.config import load
+from ...workflows.extras import how_to_install
+from ...workflows.paths import Paths
 
 LAST_SECONDS = 2.0
 """Seconds for the answers that are still due after the editor has closed its end."""
 
 
-def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = "") -> int:
-    """Serve one editor until its input ends. Raises `UsageError` without the protocol's library."""
+def acp(
+    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
+    ] = "",
+) -> int:
+    """Serve an editor: the Agent Client Protocol on standard input and output.
+
+    Example: steersman acp --agent assistant
+    """
     if find_spec("acp") is None:
         raise UsageError(
             "`steersman acp` needs the package `agent-client-protocol`",
             how_to_install("acp"),
         )
     launch = LaunchOptions(agent=agent, model=model, can_ask=True)
+    environ = os.environ
     paths = Paths.of(environ)
     load(paths, Path.cwd(), environ)  # reports mistakes in the configuration at once
 
@@ -45,17 +57,19 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
     async def serve(lines: Lines, printer: Printer) -> None:
         from acp.agent.connection import AgentSideConnection
 
-        from ..gateway.acp.agent import AcpAgent
-        from ..gateway.acp.wire import LineTransport, quiet_about_refusals
+        from .agent import AcpAgent
+        from .wire import LineTransport, quiet_about_refusals
 
         logging.getLogger().addFilter(quiet_about_refusals)
         transport = LineTransport(lines, printer.write)
-        agent: Any = AcpAgent(__version__, host_of, _event_texts)
-        serving = AgentSideConnection(agent, transport, listening=False, use_unstable_protocol=True)
+        server: Any = AcpAgent(__version__, host_of, _event_texts)
+        serving = AgentSideConnection(
+            server, transport, listening=False, use_unstable_protocol=True
+        )
         try:
             await serving.listen()
         finally:
-            await agent.aclose()
+            await server.aclose()
             await transport.settle(LAST_SECONDS)
             await serving.close()
 

@@ -41,17 +41,17 @@ from acp.schema import (
 )
 from pydantic import TypeAdapter
 
+from ...gateway.commands.command import CommandCall
+from ...gateway.commands.goal import clear_goal, goal, pause_goal, resume_goal
+from ...gateway.commands.talk import busy
+from ...gateway.conversation import Conversation
+from ...gateway.events.contract import Event, TurnUsage
+from ...gateway.home.home import refuse_run
+from ...gateway.host.host import Host
+from ...gateway.session_info import listed
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.text import visible
-from ..commands.command import CommandCall
-from ..commands.goal import clear_goal, goal, pause_goal, resume_goal
-from ..commands.talk import busy
-from ..conversation import Conversation
-from ..events.contract import Event, TurnUsage
-from ..home.home import refuse_run
-from ..host.host import Host
-from ..session_info import listed
 from .session import CANCELLED, EditorSession
 from .update import Block, said_of
 

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ....machines.errors import ConfigError
-from ....workflows.agent_definition import AgentDefinition
+from ...machines.errors import ConfigError
+from ...workflows.agent_definition import AgentDefinition
 
 
 class NotUnderstood(ConfigError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.answering import AnsweringServer
+from support.answering import AnsweringServer
 from support.patience import seconds
 
 pytestmark = pytest.mark.nightly

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from ....machines.errors import ConfigError, SteersmanError
-from ....machines.value import Value
-from ....workflows.agent_definition import HOOK_FORMATS, AgentDefinition
-from ....workflows.durability import make_folders, replace_file
-from ....workflows.foreign_file import editable, encoded_like, read_foreign
-from ....workflows.paths import write_private
+from ...machines.errors import ConfigError, SteersmanError
+from ...machines.value import Value
+from ...workflows.agent_definition import HOOK_FORMATS, AgentDefinition
+from ...workflows.durability import make_folders, replace_file
+from ...workflows.foreign_file import editable, encoded_like, read_foreign
+from ...workflows.paths import write_private
 from .syntax import HookEntry, HookSyntax, NotUnderstood, wanted_entries
 
 _LARGEST = 16 << 20  # bytes of the settings of an agent

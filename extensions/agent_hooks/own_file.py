@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from ....workflows.agent_definition import AgentDefinition
+from ...workflows.agent_definition import AgentDefinition
 from .syntax import HookEntry, HookSyntax, NotUnderstood
 
 _MARK = "Written by `steersman hooks install"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ....workflows.agent_definition import AgentDefinition
-from ....workflows.document import is_list
-from ....workflows.foreign_file import parse_toml
+from ...workflows.agent_definition import AgentDefinition
+from ...workflows.document import is_list
+from ...workflows.foreign_file import parse_toml
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _BEGIN = "# steersman hooks: begin (written by `steersman hooks install`)"

@@ -14,10 +14,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ....machines.json_shape import parse_json
-from ....machines.value import Value
-from ....workflows.agent_definition import AgentDefinition
-from ....workflows.document import is_list, is_table
+from ...machines.json_shape import parse_json
+from ...machines.value import Value
+from ...workflows.agent_definition import AgentDefinition
+from ...workflows.document import is_list, is_table
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _COMMENT = r"//[^\n]*|/\*[\s\S]*?\*/"

@@ -14,7 +14,6 @@ import asyncio
 import importlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,19 +22,17 @@ from ...machines import protocol as m
 from ...machines.conversation import ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...machines.json_shape import is_array
+from ...ports.external_agent import AgentSpec, ExternalAgent
+from ...ports.models.loose_json import count, table, tables
+from ...ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+from ...ports.models.reply import ANSWER_LIMIT
+from ...ports.process.process import Processes
+from ...ports.tools.tool import ToolContext
 from ...workflows.extras import how_to_install
-from ..models.loose_json import count, table, tables
-from ..models.model import AnswerListener, Model, ModelAnswer, ModelRequest
-from ..models.reply import ANSWER_LIMIT
-from ..process.process import Processes
-from ..tools.tool import ToolContext
 
 if TYPE_CHECKING:
-    from .acp_connection import AcpConnection
+    from .connection import AcpConnection
 
-
-DRIVEN = "STEERSMAN_DRIVES"
-"""The variable that tells an agent's hooks (`cli/emit.py`) that a session here has its work already."""
 GRACE = 0.5
 """Seconds that an agent has to stop before its processes are ended."""
 FORGOTTEN = "it can't load its earlier session, so it does not remember the conversation"
@@ -47,24 +44,7 @@ _PATTERNS = ("pattern", "query", "regex")
 _ADDRESSES = ("url", "uri")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSpec:
-    """How to start an agent, with the user's own environment; `name` is for people."""
-
-    agent: str
-    start: tuple[str, ...]
-    environ: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-
-    @property
-    def name(self) -> str:
-        """The agent and its command, in place of a model's name."""
-        return f"{self.agent} ({' '.join(self.start)})"
-
-    async def aclose(self) -> None:
-        """Do nothing: each session has a process of its own."""
-
-
-class ExternalAgent(Model):
+class DrivenAgent(ExternalAgent):
     """One session's agent: a `Model` and a `Tool`. `session` is the agent's id of it, if known."""
 
     is_mutating = True
@@ -138,8 +118,8 @@ class ExternalAgent(Model):
             raise ModelError(
                 "the package `agent-client-protocol` is missing", how_to_install("acp")
             ) from None
-        from ..process.pipe import PipeProcess
-        from .acp_connection import AcpConnection
+        from ...ports.process.pipe import PipeProcess
+        from .connection import AcpConnection
 
         pipe = PipeProcess()
         await pipe.start(self._processes, self.spec.start, self.folder, dict(self.spec.environ))
@@ -152,7 +132,7 @@ class ExternalAgent(Model):
 class AgentRun:
     """One prompt that the agent works on: a `ToolRun`, and the listener of its connection."""
 
-    def __init__(self, agent: ExternalAgent, prompt: str, context: ToolContext) -> None:
+    def __init__(self, agent: DrivenAgent, prompt: str, context: ToolContext) -> None:
         self._agent, self._call = agent, context.call
         self._tell: Callable[[m.Message], None] = context.tell or (lambda message: None)
         self._pieces: list[str] = []

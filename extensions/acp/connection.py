@@ -18,11 +18,11 @@ from acp.exceptions import RequestError
 
 from ... import __version__
 from ...machines.errors import ModelError
-from ..models.loose_json import table, tables
-from ..process.pipe import PipeProcess
+from ...ports.models.loose_json import table, tables
+from ...ports.process.pipe import PipeProcess
 
 if TYPE_CHECKING:
-    from .external import AgentRun
+    from .driven_agent import AgentRun
 
 Params = dict[str, Any]
 FIRST_ANSWER = 60.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp.schema import EnvVariable, HttpMcpServer, McpServerStdio, SseMcpServer
 from blackbox.conftest import Serve
-from editors.editor import editing
+from extensions.acp.editor import editing
 from support.driver import Place, wait_gone
 from support.mcp_servers import SERVER
 from support.model_server import Text, Tools

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from steersman.extensions.agent_hooks.installation import Installation
 from steersman.machines.errors import ConfigError, SteersmanError
-from steersman.ports.agents.hooks.installation import Installation
 from steersman.workflows.agent_definition import AgentDefinition
 
 Installed = Callable[..., Installation]
@@ -92,7 +92,7 @@ def read(path: Path) -> Any:
     """Read what an agent would, comments aside."""
     text = path.read_text("utf-8-sig")
     if path.suffix == ".json":
-        from steersman.ports.agents.hooks.json_file import parse
+        from steersman.extensions.agent_hooks.json_file import parse
 
         return parse(text).value
     if path.suffix == ".yaml":

@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ....workflows.agent_definition import AgentDefinition
-from ....workflows.document import is_list, is_table
+from ...workflows.agent_definition import AgentDefinition
+from ...workflows.document import is_list, is_table
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _KEY = "hooks"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.ports.agents.hooks.installation import Installation
+from steersman.extensions.agent_hooks.installation import Installation
 from steersman.workflows.agent_definition import AgentDefinition, load_agents
 from steersman.workflows.paths import Paths
 

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
+from ...cli.options import Json, group
+from ...cli.output import show, show_document, show_table, warn
 from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import ConfigError, UsageError
-from ...ports.agents.hooks.installation import Change, Installation
 from ...ports.process.own_python import INTERPRETER
 from ...workflows.agent_definition import AgentDefinition, find_agent, load_agents
 from ...workflows.paths import Paths
-from ..options import Json, group
-from ..output import show, show_document, show_table, warn
+from .installation import Change, Installation
 
 _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 
@@ -126,7 +126,7 @@ def hooks_emit(
 
     Example: steersman hooks emit hermes session-end
     """
-    from ..emit import emit
+    from ...cli.emit import emit
 
     emit([agent, event])
 
