@@ -59,7 +59,6 @@ PLACES = {
     **{name: f"talk:{name}" for name in ("chat", "attach", "inspect", "why")},
     **{name: f"queue:{name}" for name in ("send", "stop")},
     "run": "talk:run_file",
-    "mcp": "talk:serve_mcp",
     "tour": "talk:take_tour",
     "trust": "trust:trust_files",
     "setup": "setup:choose_model",

@@ -63,25 +63,6 @@ def chat(
     return start(options, os.environ)
 
 
-def serve_mcp(
-    cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder in which workflows run.")
-    ] = None,
-    answer: Annotated[
-        bool,
-        typer.Option("--answer", help="Let the client answer questions about permissions, too."),
-    ] = False,
-) -> int:
-    """Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.
-
-    Example: steersman mcp --cwd ~/project
-    """
-    from ..chat_options import work_folder
-    from ..mcp_server import serve_clients
-
-    return serve_clients(os.environ, work_folder(cwd or Path.cwd()), may_answer=answer)
-
-
 def take_tour(
     pace: Annotated[
         float, typer.Option(metavar="FACTOR", help="Scales the pauses: 2 is slower.", min=0.0)

@@ -175,6 +175,24 @@ def test_an_editor_begins_a_session(place: Place, serve) -> None:
     assert place.stored(answers[2]["sessionId"])["folder"] == str(place.folder)
 
 
+@checks_data("mcp")
+def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
+    """The session that an MCP client is told of is that of the store."""
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    about["clientInfo"] = {"name": "c", "version": "1"}
+    asks: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "list_sessions", "arguments": {}}},
+    ]
+    said = "".join(json.dumps({"jsonrpc": "2.0", **ask}) + "\n" for ask in asks)
+    lines = [json.loads(line) for line in told(place, "mcp", said=said).splitlines()]
+    answers = {line["id"]: line["result"] for line in lines if "id" in line}
+    assert answers[1]["serverInfo"]["name"] == "steersman"
+    (known,) = answers[2]["structuredContent"]["sessions"]
+    assert (known["id"], known["folder"]) == (session, str(place.folder))
+
+
 # Queues and goals ---------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ SPEAKERS = {
     "gateway/web/application.py": {"Api"},
     "gateway/web/desk.py": {"Desk"},
     "gateway/web/edits.py": {"RequestsThere"},
-    "cli/mcp_tools.py": {"HomeTools"},
+    "extensions/mcp/home_tools.py": {"HomeTools"},
 }
 """The classes that may; `CommandContext` is what a plug-in sees of a `SessionClient`."""
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extensions.mcp.conftest import LONG, Play, Session, odd
 from support.mcp_servers import SERVER
 from support.patience import seconds
-from tools.conftest import LONG, Play, Session, odd
 
+from steersman.extensions.mcp.foreign_schema import foreign_fault, is_within
 from steersman.machines.errors import ToolError
 from steersman.ports.process.tree import is_running
-from steersman.ports.tools.foreign_schema import foreign_fault, is_within
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer
 
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
-from ..awake import wait_awake
+from ...ports.awake import wait_awake
+from ...ports.tools.mcp_offer import OfferedTool
+from ...ports.tools.text import visible
+from ...ports.tools.thread_tool import failed
+from ...ports.tools.tool import ToolContext, kept_ends
 from .foreign_schema import entries, foreign_fault
-from .mcp_offer import OfferedTool
-from .text import visible
-from .thread_tool import failed
-from .tool import ToolContext, kept_ends
 
 if TYPE_CHECKING:
-    from .mcp import RunningServer
-    from .mcp_connection import PendingCall
+    from .client import RunningServer
+    from .connection import PendingCall
 
 _NAME = 64  # characters of a name in a message
 _PROGRESS = 200  # characters of a report of progress

@@ -19,7 +19,7 @@ from support.model_server import ModelServer, Text, Tools
 from support.notes_server import NOTES
 from support.patience import seconds
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LOOK_UP = {"tool": "mcp__notes__look_up", "arguments": {"name": "shopping"}}
 ALLOWED = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "allow" }]\n'
 

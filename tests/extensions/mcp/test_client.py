@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extensions.mcp.conftest import LONG, Play, Session, odd
 from support.mcp_servers import PIXEL
 from support.patience import seconds
-from tools.conftest import LONG, Play, Session, odd
 
 from steersman.machines import protocol as m
 from steersman.machines.errors import ToolError
 from steersman.ports.process.tree import is_running
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 # Names --------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from ...machines.json_shape import is_deeper
-from .text import visible
+from ...ports.tools.text import visible
 
 _STEPS = 10_000
 _DEPTH = 40

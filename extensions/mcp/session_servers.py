@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
 from ...actors.runtime import Runtime
+from ...gateway.host.opener import Notify
 from ...machines.errors import ToolError
 from ...ports.tools.environment import clean_environment
 from ...ports.tools.mcp_offer import RESTARTED, McpServer, McpStatus
@@ -28,18 +28,13 @@ from ...ports.tools.text import visible
 from ...workflows.config import Config
 from ...workflows.settings import McpSettings
 from ...workflows.tools import is_of_server
-
-if TYPE_CHECKING:
-    from ...ports.tools.mcp import McpServers
-    from ...ports.tools.mcp_call import McpTool
+from .call import McpTool
+from .client import McpClient
 
 MOST_CHANGES = 20
 """Changes of the tools of one server that a session takes over; further ones are ignored."""
 _NAMED = 10  # tools that a notice names
 _NAME = 64  # characters of a server's name in a notice
-
-Notify = Callable[[str, str], None]
-"""Publishes a notice in a session; any thread."""
 
 
 def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> McpServer:
@@ -102,10 +97,8 @@ class ServerFactory:
         ]
         if not (configured or given):
             return profile, None
-        from ...ports.tools.mcp import McpServers
-
         place = self._runtime.shared.storage.outputs / f"mcp-{secrets.token_hex(4)}"
-        servers = McpServers(
+        servers = McpClient(
             [
                 *(mcp_server(name, of, self._environ) for name, of in configured.items()),
                 *more.values(),
@@ -141,7 +134,7 @@ class SessionServers:
 
     def __init__(
         self,
-        servers: McpServers,
+        servers: McpClient,
         configured: Mapping[str, McpSettings],
         profile: AgentProfile,
         runtime: Runtime,

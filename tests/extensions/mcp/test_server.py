@@ -19,7 +19,7 @@ from support.driver import WAIT, Gate, Place, wait_gone
 from support.model_server import Door, Text, Tools
 from support.patience import seconds
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SAFE = ["list_sessions", "say", "queue", "steer", "stop", "list_queue", "inspect", "why", "run"]
 OPEN = ("waiting", "running", "held", "idle")
 SHELL = '[permissions]\nrules = [{ tool = "shell", do = "allow" }]\n'

@@ -22,29 +22,29 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..gateway.commands.command import CommandCall
-from ..gateway.commands.talk import answer, stop
-from ..gateway.conversation import Conversation
-from ..gateway.events.contract import Event, ReceiptEvent
-from ..gateway.follow import Batch, Follower
-from ..gateway.home.home import find_session, named_session
-from ..gateway.host.host import Host
-from ..gateway.launch_options import LaunchOptions
-from ..gateway.one_shot_client import OneShotClient
-from ..gateway.outcome import Ending, Endings, later
-from ..gateway.reach import SessionReach
-from ..gateway.running import read_run, start_run
-from ..gateway.session_info import listed
-from ..gateway.views.story import story_of
-from ..gateway.wording.formats import iso
-from ..gateway.wording.redaction import Redactor
-from ..journal.store import SessionRow, Store
-from ..machines.errors import SteersmanError, UsageError
-from ..ports.tools.function import FunctionTool, tool
-from ..workflows.paths import Paths
-from .commands.queue import stored_queue
-from .inspection.view import dump_now, printed
-from .stored import stored
+from ...cli.commands.queue import stored_queue
+from ...cli.inspection.view import dump_now, printed
+from ...cli.stored import stored
+from ...gateway.commands.command import CommandCall
+from ...gateway.commands.talk import answer, stop
+from ...gateway.conversation import Conversation
+from ...gateway.events.contract import Event, ReceiptEvent
+from ...gateway.follow import Batch, Follower
+from ...gateway.home.home import find_session, named_session
+from ...gateway.host.host import Host
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.one_shot_client import OneShotClient
+from ...gateway.outcome import Ending, Endings, later
+from ...gateway.reach import SessionReach
+from ...gateway.running import read_run, start_run
+from ...gateway.session_info import listed
+from ...gateway.views.story import story_of
+from ...gateway.wording.formats import iso
+from ...gateway.wording.redaction import Redactor
+from ...journal.store import SessionRow, Store
+from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.function import FunctionTool, tool
+from ...workflows.paths import Paths
 
 MOST_RUNS = 8
 """Runs that a client may have open at a time."""
@@ -367,7 +367,7 @@ class _Run:
         workflow: str,
         variables: Mapping[str, str],
     ) -> None:
-        from ..workflows.flow.workflow_file import SHIPPED_WORKFLOWS, find_workflow
+        from ...workflows.flow.workflow_file import SHIPPED_WORKFLOWS, find_workflow
 
         path = find_workflow(workflow, paths, folder).resolve()
         places = (folder, paths.config / "workflows", SHIPPED_WORKFLOWS)

@@ -1,9 +1,9 @@
 """Servers of the Model Context Protocol: their tools as ours, by the names `mcp__SERVER__tool`.
 
-    McpServers ── one RunningServer for each McpServer that is configured
+    McpClient ── one RunningServer for each McpServer that is configured
                      └── McpConnection (`mcp_connection.py`, where the SDK is), while the server runs
 
-`McpServers` belongs to whatever has a folder and a time of its own, as a session has, and to the asyncio
+`McpClient` belongs to whatever has a folder and a time of its own, as a session has, and to the asyncio
 loop on which it is used. `connect` starts a server and lists what it offers; `tools` gives that without
 waiting; `aclose` ends everything. A server that has ended is started again when one of its tools is
 called, as its `McpRestart` allows. The SDK is imported, in a thread, when the first server is connected.
@@ -24,23 +24,23 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...machines.errors import ToolError
-from ...workflows.extras import how_to_install
-from ..process.process import Processes
-from .mcp_call import McpTool
-from .mcp_offer import (
+from ...ports.process.process import Processes
+from ...ports.tools.mcp_offer import (
     RESTARTED,
     McpOffer,
     McpServer,
     McpState,
     McpStatus,
     OfferedTool,
-    few,
     tool_names,
 )
-from .sandbox import Sandbox
+from ...ports.tools.sandbox import Sandbox
+from ...workflows.extras import how_to_install
+from .call import McpTool
+from .screening import few
 
 if TYPE_CHECKING:
-    from .mcp_connection import McpConnection
+    from .connection import McpConnection
 
 _RELIST = 1.0  # seconds between two listings that a server asks for
 
@@ -51,7 +51,7 @@ Ended = tuple[tuple[int, ...], tuple[int, ...]]
 class RunningServer:
     """One server that is configured: its connection while it runs, its offer, its restarts."""
 
-    def __init__(self, config: McpServer, servers: McpServers) -> None:
+    def __init__(self, config: McpServer, servers: McpClient) -> None:
         self.config = config
         self.grace = servers.grace
         self.tools: tuple[McpTool, ...] = ()
@@ -302,7 +302,7 @@ class RunningServer:
         self._is_listed.set()
 
 
-class McpServers:
+class McpClient:
     """The configured servers of one session; see the top of the module.
 
     `environment` is what their processes get, without secrets. `grace` is in seconds. `on_change`,
@@ -382,6 +382,6 @@ class McpServers:
 
 
 def _connection_type() -> type[McpConnection]:
-    from .mcp_connection import McpConnection
+    from .connection import McpConnection
 
     return McpConnection

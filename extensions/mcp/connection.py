@@ -37,24 +37,14 @@ from pydantic import TypeAdapter, ValidationError
 from ... import __version__
 from ...machines.conversation import Picture
 from ...machines.errors import ToolError
-from ..models.endpoint import is_loopback
-from ..picture import PICTURES, decoded, line_of
-from ..process.pipe import PipeProcess
-from ..process.process import Processes
+from ...ports.models.endpoint import is_loopback
+from ...ports.picture import PICTURES, decoded, line_of
+from ...ports.process.pipe import PipeProcess
+from ...ports.process.process import Processes
+from ...ports.tools.mcp_offer import McpOffer, McpPrompt, McpResource, McpServer, OfferedTool
+from ...ports.tools.text import visible
 from .foreign_schema import entries
-from .mcp_offer import (
-    MOST,
-    McpOffer,
-    McpPrompt,
-    McpResource,
-    McpServer,
-    OfferedTool,
-    described,
-    few,
-    for_sdk,
-    screened_tools,
-)
-from .text import visible
+from .screening import MOST, described, few, for_sdk, screened_tools
 
 Report = Callable[[float, float | None, str], None]
 """Receives a report of progress: how much is done, of how much, and a message."""

@@ -1,26 +1,30 @@
-"""`steersman mcp`: an MCP server on standard input and output, by the official SDK."""
+"""`steersman mcp`: an MCP server for one client, by the official SDK, until its input ends."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+import os
 import re
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from .. import __version__
-from ..gateway.wording.terminal import audited
-from ..machines.errors import SteersmanError, UsageError
-from ..workflows.config import load
-from ..workflows.extras import how_to_install
-from ..workflows.paths import Paths
-from .line_protocol import Lines, serve_lines
-from .mcp_tools import Caller, HomeTools, call
-from .printer import Printer
+import typer
+
+from ... import __version__
+from ...cli.chat_options import work_folder
+from ...cli.line_protocol import Lines, serve_lines
+from ...cli.printer import Printer
+from ...gateway.wording.terminal import audited
+from ...machines.errors import SteersmanError, UsageError
+from ...workflows.config import load
+from ...workflows.extras import how_to_install
+from ...workflows.paths import Paths
+from .home_tools import Caller, HomeTools, call
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
@@ -38,15 +42,27 @@ _NAME = 40  # characters of a client's name
 _PLAIN = re.compile(r"[^\w.-]+")
 
 
-def serve_clients(environ: Mapping[str, str], folder: Path, *, may_answer: bool) -> int:
-    """Serve one client until its input ends. Raises `UsageError` without the SDK."""
+def serve_mcp(
+    cwd: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder in which workflows run.")
+    ] = None,
+    answer: Annotated[
+        bool,
+        typer.Option("--answer", help="Let the client answer questions about permissions, too."),
+    ] = False,
+) -> int:
+    """Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.
+
+    Example: steersman mcp --cwd ~/project
+    """
     if find_spec("mcp") is None:
         raise UsageError(
             "`steersman mcp` needs the package `mcp`",
             how_to_install("mcp"),
         )
+    environ, folder = os.environ, work_folder(cwd or Path.cwd())
     load(Paths.of(environ), folder, environ)  # reports mistakes in the configuration at once
-    tools = HomeTools(environ, folder, may_answer=may_answer)
+    tools = HomeTools(environ, folder, may_answer=answer)
 
     async def serve(lines: Lines, printer: Printer) -> None:
         from mcp.server.stdio import stdio_server

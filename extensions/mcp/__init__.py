@@ -1,0 +1,1 @@
+"""MCP: servers whose tools sessions use, and sessions for other programs; the extra `mcp`, docs/mcp.md."""
