@@ -71,6 +71,7 @@ EXTENSIONS = Registry(
         "opentelemetry": Part(place="steersman.extensions.opentelemetry.feed:Telemetry"),
         "postgres": Part(place="steersman.extensions.postgres.store:PostgresStore"),
         "ray": Part(place="steersman.extensions.ray.placement:RayPlacement"),
+        "weights": Part(place="steersman.extensions.embedded.download:fetch"),
     },
 )
 """What a session does not need and no entry point adds; the gateways of this package are plug-ins."""

@@ -1,1 +1,1 @@
-"""MCP: servers whose tools sessions use, and sessions for other programs; the extra `mcp`, docs/mcp.md."""
+"""MCP: servers with tools for sessions, and sessions as tools of others; the extra `mcp`, docs/mcp.md."""

@@ -34,9 +34,9 @@ OWN = {
     "ports/hooks.py": "what this program sends to a hook",
     "ports/judging.py": "256 bytes of a regular file",
     "ports/models/said_calls.py": "one string",
-    "ports/models/embedded/download.py": "its own downloads",
-    "ports/models/embedded/server.py": "its own input, and /sys",
-    "ports/models/embedded/weights.py": "/sys",
+    "extensions/embedded/download.py": "its own downloads",
+    "extensions/embedded/server.py": "its own input, and /sys",
+    "ports/models/weights.py": "/sys",
     "ports/models/reply.py": "the same bounds, with numbers of its own",
     "ports/process/leftover.py": "/proc",
     "ports/process/pipe.py": "its own process",
@@ -60,7 +60,7 @@ OWN = {
 DECODED = {
     "journal/workspace/git.py": "the files of git",
     "extensions/agent_hooks/installation.py": "what it shows as a difference",
-    "ports/models/embedded/package_index.py": "a page of an index",
+    "extensions/embedded/package_index.py": "a page of an index",
     "ports/picture.py": "the first bytes of a picture",
     "workflows/trust.py": "what is compared byte by byte, and searched for names",
 }

@@ -19,18 +19,18 @@ from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ....machines.errors import ModelError
-from ....machines.value import Value
-from ....workflows.durability import make_folders
-from ...process.own_python import file_command, search_path
-from ..chat import ChatModel
-from ..endpoint import Endpoint, Patience
-from ..error_text import ServerErrorText
-from ..loose_json import count, table
-from ..model import AnswerListener, ModelAnswer, ModelRequest, dropped
-from ..reply import AnswerBuilder
-from ..stream import json_objects
-from ..wire import WireValue
+from ...machines.errors import ModelError
+from ...machines.value import Value
+from ...ports.models.chat import ChatModel
+from ...ports.models.endpoint import Endpoint, Patience
+from ...ports.models.error_text import ServerErrorText
+from ...ports.models.loose_json import count, table
+from ...ports.models.model import AnswerListener, ModelAnswer, ModelRequest, dropped
+from ...ports.models.reply import AnswerBuilder
+from ...ports.models.stream import json_objects
+from ...ports.models.wire import WireValue
+from ...ports.process.own_python import file_command, search_path
+from ...workflows.durability import make_folders
 
 _SERVER = Path(__file__).with_name("server.py")
 _LOAD_LIMIT = 120.0  # seconds

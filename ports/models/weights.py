@@ -1,13 +1,15 @@
 """The weights of small models: a catalogue with their hashes and sources, and which one is usual here.
 
-`download` fetches them. A file in the cache folder has been checked, and is whole.
+The extension `embedded` fetches and runs them. A file in the cache folder has been checked, and is whole.
 """
 
+import importlib.util
 import os
 from collections.abc import Collection
 from pathlib import Path
 
-from ....machines.value import Value
+from ...machines.value import Value
+from ...workflows.home_folder import expanded
 
 
 class HubSource(Value):
@@ -118,6 +120,17 @@ def fetched(entry: CatalogueEntry, cache: Path) -> Path | None:
     """Return the weights if they are in the cache folder, where only checked files are; else none."""
     path = weights_in(entry, cache)
     return path if path.is_file() and path.stat().st_size == entry.size else None
+
+
+def weights_of(name: str, cache: Path) -> Path | None:
+    """Return the file of a name in the catalogue, none if it was not fetched, or of a path."""
+    entry = entry_named(name)
+    return fetched(entry, cache) if entry else expanded(name)
+
+
+def has_engine() -> bool:
+    """Whether the package that runs models is installed."""
+    return importlib.util.find_spec("xllamacpp") is not None
 
 
 # The usual one ------------------------------------------------------------------------------------

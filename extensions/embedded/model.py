@@ -1,21 +1,19 @@
 """The embedded model: a real one that needs no key and no network; a child process serves it."""
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from ....machines.conversation import ChatMessage
-from ....machines.errors import ConfigError, ModelError
-from ....workflows.extras import how_to_install
-from ....workflows.home_folder import expanded
-from ..dialect import JsonDialect
-from ..model import AnswerListener, Model, ModelAnswer, ModelRequest
-from ..provider import ModelConfig, ReachResult
-from ..wire import without_pictures
+from ...machines.conversation import ChatMessage
+from ...machines.errors import ConfigError, ModelError
+from ...ports.models.dialect import JsonDialect
+from ...ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
+from ...ports.models.provider import ModelConfig, ReachResult
+from ...ports.models.weights import catalogue, entry_named, has_engine, usual_here, weights_of
+from ...ports.models.wire import without_pictures
+from ...workflows.extras import how_to_install
 from .child import ChildSettings, ModelProcess, claim, release
-from .weights import catalogue, entry_named, fetched, usual_here
 
 _MAX_TOKENS = 1200
 _TEMPERATURE = 0.0
@@ -106,11 +104,6 @@ def fit(request: ModelRequest, window: int) -> ModelRequest:
     return replace(request, messages=tuple(kept))
 
 
-def has_engine() -> bool:
-    """Whether the package that runs models is installed."""
-    return importlib.util.find_spec("xllamacpp") is not None
-
-
 def _checked(model: str, weights: Path | None) -> Path:
     """Return the weights of a model. Raises `ModelError` if they, or the engine, are not here."""
     if not has_engine():
@@ -165,12 +158,6 @@ class EmbeddedProvider:
 def _name(config: ModelConfig, cache: Path) -> str:
     """Return what a configuration names, or the usual model of this machine."""
     return config.model or usual_here(cache).entry.name
-
-
-def weights_of(name: str, cache: Path) -> Path | None:
-    """Return the file of a name in the catalogue, none if it was not fetched, or of a path."""
-    entry = entry_named(name)
-    return fetched(entry, cache) if entry else expanded(name)
 
 
 PROVIDER = EmbeddedProvider()

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
-from ....machines.errors import ModelError
-from ....machines.json_shape import parse_json
-from ....workflows.foreign_file import read_foreign
-from ....workflows.home_folder import expanded, home_folder
-from ..route import trusted_certificates
+from ...machines.errors import ModelError
+from ...machines.json_shape import parse_json
+from ...ports.models.route import trusted_certificates
+from ...workflows.foreign_file import read_foreign
+from ...workflows.home_folder import expanded, home_folder
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
