@@ -31,7 +31,7 @@ MESSAGES = 40
 
 _OWNER = """
 import sys
-from steersman.postgres.store import PostgresStore
+from steersman.extensions.postgres.store import PostgresStore
 store = PostgresStore.open(sys.argv[1])
 store.nodes.join("owner", "here", 1000)
 print(len(store.nodes.claim_many("owner", "here", 1000)), flush=True)

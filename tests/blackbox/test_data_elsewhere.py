@@ -5,8 +5,10 @@ Each test also runs against an echo of each command that it names, and has to fa
 
 import json
 import sqlite3
+import subprocess
 import tomllib
 from collections.abc import Callable
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -186,10 +188,17 @@ def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
         {"id": 2, "method": "tools/call", "params": {"name": "list_sessions", "arguments": {}}},
     ]
     said = "".join(json.dumps({"jsonrpc": "2.0", **ask}) + "\n" for ask in asks)
-    lines = [json.loads(line) for line in told(place, "mcp", said=said).splitlines()]
-    answers = {line["id"]: line["result"] for line in lines if "id" in line}
-    assert answers[1]["serverInfo"]["name"] == "steersman"
-    (known,) = answers[2]["structuredContent"]["sessions"]
+    client = subprocess.Popen(
+        (*place.command, "mcp"), stdin=PIPE, stdout=PIPE, env=place.environ, cwd=place.folder
+    )
+    with client:
+        assert client.stdin is not None
+        assert client.stdout is not None
+        client.stdin.write(said.encode())
+        client.stdin.flush()
+        first, second = (json.loads(client.stdout.readline()) for _ in range(2))
+    assert first["result"]["serverInfo"]["name"] == "steersman"
+    (known,) = second["result"]["structuredContent"]["sessions"]
     assert (known["id"], known["folder"]) == (session, str(place.folder))
 
 

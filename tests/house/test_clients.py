@@ -25,8 +25,9 @@ SPEAKERS = {
 
 def clients(modules: list[Any]) -> Iterator[Any]:
     """Yield the modules in which a session may be reached; chat rooms use the library."""
+    rooms = ("gateway/", "cli/", "extensions/acp/", "extensions/mcp/")
     for module in modules:
-        if module.room in ("gateway", "cli") and not module.name.startswith("gateway/chat/"):
+        if module.name.startswith(rooms) and not module.name.startswith("gateway/chat/"):
             yield module
 
 

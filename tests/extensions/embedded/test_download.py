@@ -325,8 +325,8 @@ def test_all_sources_that_failed_are_named(site, tmp_path):
 FETCH = """
     import os
     from pathlib import Path
-    from steersman.ports.models.embedded import download
-    from steersman.ports.models.embedded.weights import *
+    from steersman.extensions.embedded import download
+    from steersman.ports.models.weights import *
     entry = CatalogueEntry(
         name="toy", title="Toy", size={size}, sha256="{sha256}", licence="MIT", window=512,
         sources=({source},),

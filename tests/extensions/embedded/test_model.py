@@ -310,7 +310,7 @@ PARENT = """
     import asyncio, sys
     from pathlib import Path
     from steersman.machines.conversation import ChatMessage
-    from steersman.ports.models.embedded.model import EmbeddedModel
+    from steersman.extensions.embedded.model import EmbeddedModel
     from steersman.ports.models.model import AnswerListener, ModelRequest
 
     async def main():
