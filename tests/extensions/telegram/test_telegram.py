@@ -7,7 +7,7 @@ import gc
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from support.patience import seconds
 
 pytest.importorskip("telegram", reason="python-telegram-bot is not installed")
 
+from support.platform_reader import PlatformReader, Words
 from support.telegram_server import TOKEN, TelegramServer
 
 from steersman.extensions.telegram.platform import KEPT, Telegram
@@ -23,7 +24,6 @@ from steersman.extensions.telegram.settings import TelegramSettings
 from steersman.gateway.chat.platform import (
     Chosen,
     Gap,
-    Inbound,
     NotSent,
     Outgoing,
     Platform,
@@ -37,52 +37,6 @@ ROOM = str(GROUP)
 ANN, BEN = 42, 43
 
 Test = Callable[[Telegram], Coroutine[Any, Any, None]]
-
-
-class Words:
-    """What a platform keeps over restarts."""
-
-    def __init__(self, **words: str) -> None:
-        self.words = words
-
-    def get(self, name: str) -> str:
-        """Return a word."""
-        return self.words.get(name, "")
-
-    async def put(self, name: str, word: str) -> None:
-        """Keep a word."""
-        self.words[name] = word
-
-
-class Reader:
-    """Takes what comes in, one after the other, as if it were on disk at once."""
-
-    def __init__(self, platform: Telegram, memory: Words | None = None) -> None:
-        self.found: asyncio.Queue[Inbound | None] = asyncio.Queue()
-        self.task = asyncio.create_task(self._read(platform.inbound(memory or Words())))
-
-    async def _read(self, inbound: AsyncIterator[Inbound]) -> None:
-        async for item in inbound:
-            self.found.put_nowait(item)
-
-    async def next(self) -> Inbound:
-        """Return the next one; raises what the platform raised."""
-        getting = asyncio.create_task(self.found.get())
-        async with asyncio.timeout(seconds(15)):
-            done, _ = await asyncio.wait({getting, self.task}, return_when="FIRST_COMPLETED")
-        if getting in done:
-            item = getting.result()
-            assert item is not None
-            return item
-        getting.cancel()
-        self.task.result()
-        raise AssertionError("the platform ended")
-
-    async def said(self) -> Said:
-        """Return the next one, which is something that was said."""
-        found = await self.next()
-        assert isinstance(found, Said), found
-        return found
 
 
 @pytest.fixture
@@ -155,7 +109,7 @@ def test_what_is_said(server: TelegramServer) -> None:
     """Messages come with their room, sender, name; answers, topics and private chats are told apart."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("say", chat=GROUP, user=ANN, text="hello 😀 <b>x</b>\n\u001b[31m")
         first = await read.said()
         assert first == Said(
@@ -188,7 +142,7 @@ def test_who_says_it(server: TelegramServer) -> None:
     """A person is their number, whatever they call themselves; a chat is no person; bots are left out."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("person", id=66, first_name="Ann", last_name="Lee\n\u202e<b>", username="ann")
         server.act("person", id=77, first_name="Robot", is_bot=True)
         server.act("say", chat=GROUP, user=66, text="I am Ann")
@@ -214,7 +168,7 @@ def test_edits(server: TelegramServer) -> None:
     """Each edit replaces its message under an id of its own; one that changes no text is left out."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("say", chat=GROUP, user=ANN, text="one")
         assert (await read.said()).replaces == ""
         for text in ("one", "two", "two", "three"):
@@ -236,7 +190,7 @@ def test_files(server: TelegramServer) -> None:
         return {"name": name, "content": base64.b64encode(content).decode()}
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         for name, content in (
             ("notes.txt", "Grüße\n".encode()),
             ("big.txt", b"x" * 3000),
@@ -270,7 +224,7 @@ def test_another_file_is_an_edit(server: TelegramServer) -> None:
     """A message whose file is exchanged is a change, although its words are the same."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         document = {"name": "a.txt", "content": base64.b64encode(b"a").decode()}
         server.act("say", chat=GROUP, user=ANN, text="see", document=document)
         first = await read.said()
@@ -291,7 +245,7 @@ def test_a_file_that_cannot_be_fetched(server: TelegramServer) -> None:
     """The message comes without the content."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("put", name="fails", value={"getFile": 400})
         document = {"name": "a.txt", "content": base64.b64encode(b"a").decode()}
         server.act("say", chat=GROUP, user=ANN, document=document)
@@ -305,7 +259,7 @@ def test_buttons(server: TelegramServer) -> None:
     choices = ("Yes", "No, 😀 " + "and a long reason " * 10)
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         message = await telegram.send(out("Go on?", kind="question", choices=choices))
         number = int(message.rpartition("/")[2])
         server.act("press", chat=GROUP, message=number, user=BEN, button=1)
@@ -338,7 +292,7 @@ def test_reactions(server: TelegramServer) -> None:
     """Each emoji that is added is chosen; one that is taken away is not."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("say", chat=GROUP, user=ANN, text="so that the updates are asked for")
         await read.next()
         message = await telegram.send(out("Done."))
@@ -375,7 +329,7 @@ def test_confirmed_when_taken(server: TelegramServer) -> None:
         assert found.text == "one"
 
     async def second(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         found = [await read.said(), await read.said()]
         assert [(one.id, one.text) for one in found] == [
             (f"{GROUP}/1", "one"),
@@ -387,7 +341,7 @@ def test_confirmed_when_taken(server: TelegramServer) -> None:
 
     async def third(telegram: Telegram) -> None:
         server.act("say", chat=GROUP, user=ANN, text="four")
-        assert (await Reader(telegram).said()).text == "four"
+        assert (await PlatformReader(telegram).said()).text == "four"
 
     for body in (first, second, third):
         run(gateway(server), body)
@@ -397,7 +351,7 @@ def test_the_server_is_killed(server: TelegramServer) -> None:
     """What is said before and after comes once, and what is sent meanwhile waits."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("say", chat=GROUP, user=ANN, text="before")
         assert (await read.said()).text == "before"
         for turn in range(2):
@@ -421,7 +375,7 @@ def test_an_unreachable_server_is_waited_for(server: TelegramServer) -> None:
     server.kill()
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         _, pending = await asyncio.wait({read.task}, timeout=0.5)
         assert pending
         with pytest.raises(SteersmanError, match="cannot be reached"):
@@ -440,7 +394,7 @@ def test_a_server_that_fails_is_asked_again(server: TelegramServer, code: int) -
     server.act("say", chat=GROUP, user=ANN, text="still there")
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         await until(lambda: len(calls(server, "getUpdates")) > 1)
         server.act("put", name="fails", value={})
         assert (await read.said()).text == "still there"
@@ -454,7 +408,7 @@ def test_a_gap_after_a_day(server: TelegramServer) -> None:
 
     async def absent(telegram: Telegram) -> None:
         memory = Words(heard=str(long_ago))
-        read = Reader(telegram, memory)
+        read = PlatformReader(telegram, memory)
         gaps = [await read.next(), await read.next()]
         assert gaps == [
             Gap(room=ROOM, since=float(long_ago)),
@@ -465,7 +419,7 @@ def test_a_gap_after_a_day(server: TelegramServer) -> None:
         await until(lambda: int(memory.get("heard")) > long_ago and not server.act("pending"))
 
     async def present(telegram: Telegram) -> None:
-        read = Reader(telegram, Words(heard=str(lately)))
+        read = PlatformReader(telegram, Words(heard=str(lately)))
         server.act("say", chat=GROUP, user=ANN, text="later")
         assert (await read.said()).text == "later"
 
@@ -477,7 +431,7 @@ def test_updates_with_other_numbers(server: TelegramServer) -> None:
     """After a week the server may number them anew; each still comes once."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("say", chat=GROUP, user=ANN, text="old")
         await read.said()
         server.act("forget")
@@ -494,7 +448,7 @@ def test_an_update_that_cannot_be_read(server: TelegramServer) -> None:
     """It is passed over; those after it come."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("raw", update={"message": {"date": "never"}})
         server.act("raw", update={"message": 5})
         server.act("raw", update={"a_later_kind": {"x": 1}})
@@ -508,7 +462,7 @@ def test_another_reader(server: TelegramServer) -> None:
     """Another program that reads once is borne; a webhook is an error that says what to do."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         await until(lambda: bool(server.act("polling")))
         await asyncio.to_thread(_poll_once, server)
         server.act("say", chat=GROUP, user=ANN, text="still here")
@@ -536,7 +490,7 @@ def test_a_group_becomes_a_supergroup(server: TelegramServer) -> None:
     memory = Words()
 
     async def heard(telegram: Telegram) -> None:
-        read = Reader(telegram, memory)
+        read = PlatformReader(telegram, memory)
         server.act("say", chat=-55, user=ANN, text="small")
         server.act("say", chat=-55, user=ANN, text="small too")
         small = [await read.said(), await read.said()][1]
@@ -552,7 +506,7 @@ def test_a_group_becomes_a_supergroup(server: TelegramServer) -> None:
         assert memory.get("moved -55") == "-10055"
 
     async def restarted(telegram: Telegram) -> None:
-        read = Reader(telegram, memory)
+        read = PlatformReader(telegram, memory)
         server.act("say", chat=-10055, user=ANN, text="again")
         assert (await read.said()).room == "-55"
 
@@ -785,7 +739,7 @@ def test_a_public_name(server: TelegramServer) -> None:
     """A room may be a public name; its id is found."""
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         server.act("say", chat=GROUP, user=ANN, text="hi")
         assert (await read.said()).room == "@crew"
         assert (await telegram.send(out("ho", "@crew"))).startswith(f"{GROUP}/")
@@ -815,7 +769,7 @@ def test_what_no_waiting_repairs(
         with pytest.raises(ConfigError, match=words) as checked:
             await telegram.check()
         with pytest.raises(ConfigError, match=words) as read:
-            await Reader(telegram).next()
+            await PlatformReader(telegram).next()
         assert all(error.value.hint and token not in str(error.value) for error in (checked, read))
 
     run(gateway(server, room), body)
@@ -866,7 +820,7 @@ def test_the_token_is_nowhere(
                 raise
 
     async def body(telegram: Telegram) -> None:
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         document = {"name": "a.txt", "content": base64.b64encode(b"a").decode()}
         server.act("say", chat=GROUP, user=ANN, document=document)
         assert (await read.said()).files[0].text == "a"
@@ -896,7 +850,7 @@ def test_closing(server: TelegramServer) -> None:
 
     async def body(telegram: Telegram) -> None:
         face: Platform = telegram
-        read = Reader(telegram)
+        read = PlatformReader(telegram)
         await until(lambda: bool(server.act("polling")))
         server.kill()
         sending = asyncio.create_task(face.send(out("never")))
