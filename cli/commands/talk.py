@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import Json, Session
+from ..options import Agent, Folder, Json, JsonLines, Model, Session, Yes
 
 
 def chat(
@@ -19,20 +19,18 @@ def chat(
             help="Send this message, print the answer, exit. Piped input is added to it.",
         ),
     ] = "",
-    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-    ] = "",
+    agent: Agent = "",
+    model: Model = "",
     resume_newest: Annotated[
         bool, typer.Option("--continue", help="Resume this folder's newest session.")
     ] = False,
     resume: Annotated[
         str, typer.Option(metavar="[ID]", help="Resume this session; without an ID, choose one.")
     ] = "",
-    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
+    cwd: Folder = None,
+    as_json: JsonLines = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
+    yes: Yes = False,
     mode: Annotated[
         str, typer.Option(metavar="MODE", help="Permission mode: ask, edits, plan or all.")
     ] = "",
@@ -109,10 +107,10 @@ def run_file(
             help="Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`.",
         ),
     ] = "",
-    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
+    cwd: Folder = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="A model for all agents.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
+    as_json: JsonLines = False,
+    yes: Yes = False,
 ) -> int:
     """Run a workflow; Ctrl-C interrupts it, and --resume continues it.
 
@@ -224,7 +222,7 @@ def attach(
     user: Annotated[
         str, typer.Option("--user", metavar="NAME", help="Your name; if left out, your login name.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
+    as_json: JsonLines = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt.")] = False,
 ) -> int:
     """Follow a session that runs in another terminal, and type into it; leaving leaves it running.

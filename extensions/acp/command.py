@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ... import __version__
 from ...cli.following import HeldNotice
 from ...cli.line_protocol import Lines, serve_lines
+from ...cli.options import Agent, Model
 from ...cli.printer import Printer
 from ...gateway.events.contract import Event, is_aside
 from ...gateway.host.host import Host
@@ -32,10 +31,8 @@ LAST_SECONDS = 2.0
 
 
 def acp(
-    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-    ] = "",
+    agent: Agent = "",
+    model: Model = "",
 ) -> int:
     """Serve an editor: the Agent Client Protocol on standard input and output.
 
