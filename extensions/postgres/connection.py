@@ -133,11 +133,11 @@ class PostgresConnection:
 
     def rows(self, statement: str, *values: Any) -> Rows:
         """Run a statement that only reads, or may be run twice, and return its rows."""
-        return self.run(lambda raw: execute(raw, statement, *values))
+        return self.run(lambda raw: raw.rows(statement, *values))
 
     def change(self, statement: str, *values: Any) -> Rows:
         """Run a statement that must not be run twice. Raises `ConnectionLost` if its answer is lost."""
-        return self.run(lambda raw: execute(raw, statement, *values), is_repeatable=False)
+        return self.run(lambda raw: raw.rows(statement, *values), is_repeatable=False)
 
     def run(self, work: Callable[["Raw"], T], *, is_repeatable: bool = True) -> T:
         """Give the connection to `work`; again with a new one if it was lost and work is repeatable.
@@ -336,11 +336,6 @@ class PostgresSql:
 @cache
 def _of_postgres(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
-
-
-def execute(raw: Raw, statement: str, *values: Any) -> Rows:
-    """Run one statement and return its rows."""
-    return raw.rows(statement, *values)
 
 
 def check_about(address: PostgresAddress, found: Sequence[tuple[Any, ...]]) -> int:
