@@ -5,7 +5,6 @@ its own. `tables.py` has what only SQLite runs, `extensions/postgres/tables.py` 
 The functions run inside a transaction of the caller, or are one statement; none commits.
 """
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 from ..machines.errors import StoreDamaged
@@ -45,10 +44,6 @@ class Sql(Protocol):
 
     def change(self, statement: str, *values: Any) -> int:
         """Run a statement and return how many rows it changed."""
-        ...
-
-    def change_many(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement once for each of the values."""
         ...
 
 

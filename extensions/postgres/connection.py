@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -326,11 +326,6 @@ class PostgresSql:
     def change(self, statement: str, *values: Any) -> int:
         """Run a statement and return how many rows it changed."""
         return self._raw.change(_of_postgres(statement), *values)
-
-    def change_many(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement once for each of the values."""
-        for one in values:
-            self.change(statement, *one)
 
 
 @cache
