@@ -30,7 +30,7 @@ class PlatformReader:
 
     def __init__(self, platform: Platform, memory: Words | None = None) -> None:
         self.items: list[Inbound] = []
-        self.taken = 0
+        self._taken = 0
         self._changed = asyncio.Event()
         self.task = asyncio.create_task(self._read(platform, memory or Words()))
 
@@ -54,8 +54,13 @@ class PlatformReader:
 
     async def next(self) -> Any:
         """Return the next item."""
-        self.taken += 1
-        return (await self.first(self.taken))[-1]
+        self._taken += 1
+        return (await self.first(self._taken))[-1]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came that was not taken."""
+        return len(self.items) == self._taken
 
     async def said(self) -> Said:
         """Return the next item, which is something that was said."""

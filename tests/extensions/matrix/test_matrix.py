@@ -86,11 +86,6 @@ class Listener(PlatformReader):
         self.memory.changed.clear()
         await asyncio.wait_for(self.memory.changed.wait(), seconds(20))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing came that was not taken."""
-        return len(self.items) == self.taken
-
 
 class Scene:
     """A room with a person, the gateway's account and perhaps others."""

@@ -359,7 +359,7 @@ async def test_the_server_is_killed(server: TelegramServer, telegram: Telegram) 
         assert (await read.said()).text == f"after {turn}"
         assert await sending
     assert [one["text"] for one in sent(server)] == ["meanwhile 0", "meanwhile 1"]
-    assert read.found.empty()
+    assert read.is_empty
 
 
 @in_rooms()
@@ -431,7 +431,7 @@ async def test_updates_with_other_numbers(server: TelegramServer, telegram: Tele
         server.act("say", chat=GROUP, user=ANN, text=text)
     assert [(await read.said()).text for _ in range(2)] == ["new", "newer"]
     await until(lambda: not server.act("pending"))
-    assert read.found.empty()
+    assert read.is_empty
 
 
 @in_rooms()
