@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from ...machines.json_shape import is_deeper
+from ...ports.models.loose_json import table
 from ...ports.tools.text import visible
 
 _STEPS = 10_000
@@ -61,11 +62,6 @@ def is_within(data: Any, *, size: int, depth: int) -> bool:
 def entries(data: Any) -> list[object]:
     """Return a list as it is; an empty one for anything else."""
     return cast("list[object]", data) if isinstance(data, list) else []
-
-
-def table(data: Any) -> Json:
-    """Return an object as it is; an empty one for anything else."""
-    return cast("Json", data) if isinstance(data, dict) else {}
 
 
 def _is_number(value: Any) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...ports.models.loose_json import table
 from ...ports.tools.mcp_offer import OfferedTool
 from ...ports.tools.text import visible
-from .foreign_schema import Json, is_within, table
+from .foreign_schema import Json, is_within
 
 MOST = 1000
 """Tools of one server, and as many resources and prompts; more are left out."""

@@ -103,11 +103,6 @@ _FOR_NOW = (
 """How servers and poolers refuse a connection that they may allow in a moment; they give no code."""
 
 
-def _is_for_now(fault: psycopg.Error) -> bool:
-    text = str(fault).lower()
-    return any(said in text for said in _FOR_NOW)
-
-
 class PostgresConnection:
     """A connection for one thread at a time; see the module for what happens when it is lost.
 
@@ -159,7 +154,9 @@ class PostgresConnection:
                     elif not isinstance(fault, _CONFLICTS):
                         raise self._translated(fault) from fault
                     if isinstance(fault, errors.ReadOnlySqlTransaction) or not is_lost:
-                        self._pause_until(until, fault)  # nothing happened
+                        if time.monotonic() > until:  # nothing happened
+                            raise self._translated(fault) from fault
+                        time.sleep(_PAUSES[-1])
                     elif not is_repeatable:
                         raise ConnectionLost(
                             f"the connection to `{self.address.shown}` was lost during a write"
@@ -201,7 +198,8 @@ class PostgresConnection:
             try:
                 self._connect()
             except psycopg.OperationalError as fault:
-                is_awaited = self._was_there or _is_for_now(fault)
+                is_for_now = any(said in str(fault).lower() for said in _FOR_NOW)
+                is_awaited = self._was_there or is_for_now
                 if not is_awaited or self._is_closed or time.monotonic() > until:
                     self._was_there = False
                     raise self._unreachable(fault) from None
@@ -238,11 +236,6 @@ class PostgresConnection:
         if raw is not None:
             with contextlib.suppress(psycopg.Error):
                 raw.close()
-
-    def _pause_until(self, until: float, fault: psycopg.Error) -> None:
-        if time.monotonic() > until:
-            raise self._translated(fault) from fault
-        time.sleep(_PAUSES[-1])
 
     def _unreachable(self, fault: psycopg.Error) -> StoreFailed:
         why = " ".join(self._safe(str(fault)).split())

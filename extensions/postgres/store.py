@@ -233,7 +233,8 @@ class PostgresStore(SqlStore):
             can_listen = self._presence.can_listen
             if self._presence.wait(node, left if can_listen else min(left, POLL)) or not left:
                 break
-            if not can_listen and self._is_rung(node):
+            rung = "SELECT 1 FROM home.nodes WHERE node = %s AND is_rung"
+            if not can_listen and self._line.rows(rung, node):
                 break
         return [] if self._presence.is_closed else self._unread(node)
 
@@ -343,10 +344,6 @@ class PostgresStore(SqlStore):
         self._nodes.ring(node, "")
         self.wait(node, _NOTIFY_TIMEOUT)
         return time.monotonic() - began
-
-    def _is_rung(self, node: str) -> bool:
-        found = self._line.rows("SELECT is_rung FROM home.nodes WHERE node = %s", node)
-        return bool(found and found[0][0])
 
     def _unread(self, node: str) -> list[str]:
         """Let the node be rung again, and then read: what came before that is found."""

@@ -392,19 +392,14 @@ def forget_replies(raw: Raw, before: float) -> None:
 def search_entries(connection: Sql, text: str) -> list[tuple[str, StoredEntry]]:
     """Find the entries that hold a text as JSON writes it, newest session first."""
     written = json.dumps(text, ensure_ascii=False)[1:-1]
+    # No database takes half a surrogate pair; entries have its escape.
+    if any("\ud800" <= char <= "\udfff" for char in written):
+        written = written.encode("ascii", "backslashreplace").decode()
     found = connection.rows(
         "SELECT session, entry.seq, time, data FROM home.entries AS entry"
         " JOIN home.sessions AS top USING (session)"
         ' WHERE position(lower(? COLLATE "C") IN lower(data COLLATE "C")) > 0'
         " ORDER BY top.updated DESC, session, entry.seq",
-        written.encode("ascii", "backslashreplace").decode() if _is_broken(written) else written,
+        written,
     )
     return readable_entries(found)
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a text has half a surrogate pair, which no database takes; entries have its escape."""
-    return any("\ud800" <= char <= "\udfff" for char in text)
-
-
-# Schedules ----------------------------------------------------------------------------------------
