@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...machines.json_shape import is_object
 from ...ports.models.loose_json import table
 from ...ports.tools.mcp_offer import OfferedTool
 from ...ports.tools.text import visible
@@ -65,13 +66,12 @@ def screened_tools(raw: Iterable[Any], known: Iterable[str]) -> tuple[list[Offer
 
 def _tool_fault(data: Any) -> str:
     """Say why a tool is left out; empty if it can be used."""
-    if not isinstance(data, dict):
+    if not is_object(data):
         return "is left out: it is no object"
-    tool = table(data)
-    name, schema = tool.get("name"), tool.get("inputSchema")
+    name, schema = data.get("name"), data.get("inputSchema")
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ORIGINAL:
         return f"is left out: a name has 1 to {_LONGEST_ORIGINAL} characters"
-    if not isinstance(schema, dict) or table(schema).get("type", "object") != "object":
+    if not is_object(schema) or schema.get("type", "object") != "object":
         return "is left out: the schema of its arguments is no object"
     if not is_within(schema, size=_SCHEMA_SIZE, depth=_SCHEMA_DEPTH):
         return (
