@@ -6,7 +6,7 @@ ARGS =
 MODEL =
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrites what it does not keep
-ROOMS = actors cli extensions gateway journal machines ports postgres proofs restore simulator workflows workspace
+ROOMS = actors cli extensions gateway journal machines ports proofs restore simulator workflows workspace
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py models.py testing.py $(wildcard examples/*.py)
 
 PYTEST = .venv/bin/python -m pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \

@@ -27,7 +27,7 @@ from ..ports.tools.tool import Tool
 from ..workflows.flow.spec import WorkflowSpec
 
 if TYPE_CHECKING:
-    from ..ports.tools.mcp import McpServers
+    from ..ports.tools.mcp_offer import McpServers
 
 
 class AgentProfile(Value):

@@ -51,7 +51,7 @@ from .session_maker import LiveSessionMaker, SharedResources
 from .tool_policy import Claims
 
 if TYPE_CHECKING:
-    from ..ports.tools.mcp import McpServers
+    from ..ports.tools.mcp_offer import McpServers
 
 T = TypeVar("T")
 REPLY_TIMEOUT = 60.0

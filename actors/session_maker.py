@@ -20,7 +20,7 @@ from ..machines.errors import UsageError
 from ..machines.policy import Account, Limits
 from ..machines.steps import WORKFLOW
 from ..machines.value import Value
-from ..ports.agents.external import AgentSpec, ExternalAgent
+from ..ports.external_agent import AgentSpec, ExternalAgent
 from ..ports.instructions import instructions_of
 from ..ports.process.process import Processes
 from ..ports.tools.environment import clean_environment
@@ -30,6 +30,7 @@ from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import Checkpoints, ChildWorkspace
 from ..workflows.home_place import Storage
 from ..workflows.paths import login_name
+from ..workflows.registry import EXTENSIONS
 from ..workflows.tools import TOOLS, kind_of
 from .agent_profile import AgentProfile
 from .commits import Commits
@@ -154,7 +155,9 @@ class SharedResources(Value):
         """
         if not isinstance(profile.model, AgentSpec):
             return profile.model, self.toolbox.including(*profile.own_tools)
-        agent = ExternalAgent(profile.model, self.processes, folder, known)
+        agent: ExternalAgent = EXTENSIONS.load("external agent")(
+            profile.model, self.processes, folder, known
+        )
         return agent, self.toolbox.including(agent)
 
 

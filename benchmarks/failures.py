@@ -17,9 +17,8 @@ from pathlib import Path
 from table import head, row
 
 from journal import Session
+from steersman.extensions.postgres.store import PostgresStore
 from steersman.journal.commitment import commit_surely
-from steersman.postgres.home import make_home
-from steersman.postgres.store import PostgresStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.driver import Gate, Place
@@ -76,7 +75,7 @@ def node(server: PostgresServer, number: signal.Signals) -> tuple[float, float]:
     """Have a node fail amid a command; return when that is dead, and when another has the session."""
     with tempfile.TemporaryDirectory() as folder, closing(Place(Path(folder, "place"))) as place:
         url = server.url()
-        make_home(url)
+        PostgresStore.make_home(url)
         gate = Gate(place.folder)
         work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
         with ModelServer([work, Text("Done.", times=0)]) as model:
@@ -109,7 +108,7 @@ def main() -> None:
     try:
         server.make()
         url = server.url("bench")
-        make_home(url)
+        PostgresStore.make_home(url)
         database(server, url)
         head(f"a node fails; lease {LEASE:g}, fence {FENCE:g} (seconds)")
         for name, number in (("killed", signal.SIGKILL), ("stopped", signal.SIGSTOP)):

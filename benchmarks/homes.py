@@ -16,10 +16,9 @@ from pathlib import Path
 from table import head, row
 
 from journal import Session, grouped, one_each
+from steersman.extensions.postgres.store import PostgresStore
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Lease, SessionRow, Store
-from steersman.postgres.home import make_home
-from steersman.postgres.store import PostgresStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.postgres_server import PostgresServer
@@ -32,7 +31,7 @@ MESSAGES = 40
 
 _OWNER = """
 import sys
-from steersman.postgres.store import PostgresStore
+from steersman.extensions.postgres.store import PostgresStore
 store = PostgresStore.open(sys.argv[1])
 store.nodes.join("owner", "here", 1000)
 print(len(store.nodes.claim_many("owner", "here", 1000)), flush=True)
@@ -150,7 +149,7 @@ def main() -> None:
     try:
         server.make()
         url = server.url("bench")
-        make_home(url)
+        PostgresStore.make_home(url)
         with tempfile.TemporaryDirectory() as folder:
             sqlite = [SqliteStore.open(Path(folder, "state")) for _ in range(2)]
             postgres = [PostgresStore.open(url) for _ in range(2)]

@@ -56,16 +56,17 @@ ABOUT = {
 }
 """Each command, and the first line of its help."""
 PLACES = {
-    **{name: f"talk:{name}" for name in ("chat", "acp", "attach", "inspect", "why")},
+    **{name: f"talk:{name}" for name in ("chat", "attach", "inspect", "why")},
     **{name: f"queue:{name}" for name in ("send", "stop")},
     "run": "talk:run_file",
-    "mcp": "talk:serve_mcp",
     "tour": "talk:take_tour",
     "trust": "trust:trust_files",
     "setup": "setup:choose_model",
     "gateway": "gateways:gateway",
 }
 """Where a command is, below `commands/`, if its module and its name there are not its own name."""
+EXTENSIONS = ("acp", "hooks", "mcp")
+"""The commands that extensions have, which are loaded by these names."""
 OFTEN = (
     *("chat", "tour", "setup", "run", "sessions", "queue", "send", "stop", "attach", "models"),
     "doctor",
@@ -76,8 +77,12 @@ OFTEN = (
 @functools.cache
 def command_named(name: str) -> TyperCommand | TyperGroup:
     """Import a command or a group."""
-    module, _, place = PLACES.get(name, f"{name}:{name}").partition(":")
-    found = getattr(import_module(f".commands.{module}", __package__), place)
+    if name in EXTENSIONS:
+        registry = import_module("..workflows.registry", __package__)
+        found = registry.EXTENSIONS.load(name)
+    else:
+        module, _, place = PLACES.get(name, f"{name}:{name}").partition(":")
+        found = getattr(import_module(f".commands.{module}", __package__), place)
     made: TyperCommand | TyperGroup
     if isinstance(found, typer.Typer):
         made = typer.main.get_group(found)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+JsonLines = Annotated[bool, typer.Option("--json", help="JSON lines in and out.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")]
+Folder = Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")]
+Agent = Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")]
+Model = Annotated[
+    str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
+]
+Way = Annotated[str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Session = Annotated[
     str, typer.Argument(metavar="ID", help="A session's id, a unique prefix of one, or `last`.")

@@ -56,8 +56,7 @@ from .views.saved_queues import SavedQueues
 from .wording.redaction import Redactor
 
 if TYPE_CHECKING:
-    from ..ports.tools.mcp import McpServers
-    from ..ports.tools.mcp_offer import McpOffer, McpStatus
+    from ..ports.tools.mcp_offer import McpOffer, McpServers, McpStatus
     from ..ports.tools.mcp_text import ServerTexts
 
 READING = 10.0

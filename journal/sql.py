@@ -1,11 +1,10 @@
 """The statements that SQLite and PostgreSQL both run, one function for each kind of access.
 
 They are written with `?` for a value and with `home.` before a table, which each connection replaces by
-its own. `tables.py` has what only SQLite runs, `postgres/tables.py` what only PostgreSQL does. The
-functions run inside a transaction of the caller, or are one statement; none commits.
+its own. `tables.py` has what only SQLite runs, `extensions/postgres/tables.py` what only PostgreSQL does.
+The functions run inside a transaction of the caller, or are one statement; none commits.
 """
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 from ..machines.errors import StoreDamaged
@@ -45,10 +44,6 @@ class Sql(Protocol):
 
     def change(self, statement: str, *values: Any) -> int:
         """Run a statement and return how many rows it changed."""
-        ...
-
-    def change_many(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement once for each of the values."""
         ...
 
 

@@ -6,7 +6,7 @@ one of the same name replaces a built-in one. No code knows any agent by its nam
 To add an agent, say `acme`, add `workflows/agents/acme.toml`: how it is started and resumed, where its
 hooks are configured and in which format (`HOOK_FORMATS`), and what its events are called. The tests of
 agents run over every file; nothing else is needed. An agent whose configuration has a new format also
-needs a row in `HOOK_FORMATS` and a module in `ports/agents/hooks/` with a `HookSyntax`.
+needs a row in `HOOK_FORMATS` and a module in `extensions/agent_hooks/` with a `HookSyntax`.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ EventName = Literal[
 
 
 class FormatPart(Part):
-    """A format of hooks; the object is a `HookSyntax` (`ports/agents/hooks/syntax.py`).
+    """A format of hooks; the object is a `HookSyntax` (`extensions/agent_hooks/syntax.py`).
 
     `is_own_file`: we write the whole file. `is_folder`: it is a folder with a file for each event.
     """
@@ -50,7 +50,7 @@ class FormatPart(Part):
     is_folder: bool = False
 
 
-_HOOKS = "steersman.ports.agents.hooks"
+_HOOKS = "steersman.extensions.agent_hooks"
 
 HOOK_FORMATS = Registry(
     "format of hooks",

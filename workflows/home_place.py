@@ -21,6 +21,8 @@ from .typed_table import Setter, SettingsTable, TypedTable, read_table
 
 URL = "STEERSMAN_HOME_URL"
 """The variable of the environment that goes before the configuration."""
+POSTGRES = ("postgresql", "postgres")
+"""The schemes of the addresses of homes on PostgreSQL."""
 
 
 class HomeSettings(SettingsTable, set_by=Setter.PERSON):
@@ -70,6 +72,23 @@ def home_place(paths: Paths, environ: Mapping[str, str]) -> HomeSettings:
             said = f"the table `[home]` has a value of the wrong type or out of bounds: {said}"
         raise ConfigError(said, _HINT)
     return read.home
+
+
+def without_password(url: str) -> str:
+    """Return the address of a home as people may see it."""
+    from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+    try:
+        parts = urlsplit(url)
+        place = parts.netloc.rpartition("@")[2]
+        user = (parts.netloc.rpartition("@")[0]).partition(":")[0]
+        pairs = [pair for pair in parse_qsl(parts.query) if "pass" not in pair[0].lower()]
+    except ValueError:
+        return "postgresql:…"
+    query = urlencode(pairs, quote_via=quote, safe="/")
+    return urlunsplit(
+        parts._replace(netloc=f"{user}@{place}" if user else place, query=query, fragment="")
+    )
 
 
 class Storage(Value):

@@ -39,9 +39,7 @@ PROVIDERS = Registry(
     {
         "openai": ProviderPart(place="steersman.ports.models.chat:PROVIDER"),
         "anthropic": ProviderPart(place="steersman.ports.models.anthropic:PROVIDER"),
-        "local": ProviderPart(
-            place="steersman.ports.models.embedded.model:PROVIDER", is_small=True
-        ),
+        "local": ProviderPart(place="steersman.extensions.embedded.model:PROVIDER", is_small=True),
         "scripted": ProviderPart(place="steersman.ports.models.scripted:PROVIDER"),
     },
     EntryPoints(f"{PREFIX}models", "provider", called_with=("config",), check_name=_name_fault),

@@ -63,8 +63,15 @@ class Registry(Collection[str], Generic[AnyPart]):
 EXTENSIONS = Registry(
     "extension",
     {
+        "acp": Part(place="steersman.extensions.acp.command:acp"),
+        "external agent": Part(place="steersman.extensions.acp.driven_agent:DrivenAgent"),
+        "hooks": Part(place="steersman.extensions.agent_hooks.command:hooks"),
+        "mcp": Part(place="steersman.extensions.mcp.server:serve_mcp"),
+        "mcp servers": Part(place="steersman.extensions.mcp.session_servers:ServerFactory"),
         "opentelemetry": Part(place="steersman.extensions.opentelemetry.feed:Telemetry"),
+        "postgres": Part(place="steersman.extensions.postgres.store:PostgresStore"),
         "ray": Part(place="steersman.extensions.ray.placement:RayPlacement"),
+        "weights": Part(place="steersman.extensions.embedded.download:fetch"),
     },
 )
 """What a session does not need and no entry point adds; the gateways of this package are plug-ins."""

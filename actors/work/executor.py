@@ -17,7 +17,7 @@ from pykka import ActorRef
 
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError
-from ...ports.agents.external import ExternalAgent
+from ...ports.external_agent import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolRun, kept_ends

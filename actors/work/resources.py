@@ -19,7 +19,7 @@ from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WorkspacePort
 
 if TYPE_CHECKING:
-    from ...ports.tools.mcp import McpServers
+    from ...ports.tools.mcp_offer import McpServers
 
 
 class StartTask(Protocol):

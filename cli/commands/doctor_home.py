@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import Literal
+from typing import Any, Literal
 
 from ...gateway.home.home import open_store
-from ...journal.store import NodeRow, Store
+from ...journal.store import NodeRow
 from ...machines.errors import SteersmanError
 from ...machines.value import Value
-from ...workflows.home_place import home_place
+from ...workflows.home_place import POSTGRES, home_place, without_password
 from ...workflows.paths import Paths
 from .home import checked_home, fault_line
 
@@ -43,7 +43,7 @@ def home_findings() -> Iterator[Finding]:
                 yield Finding(name="home", verdict="ok", text=f"SQLite in {paths.state}")
                 yield from _nodes(store.nodes.rows())
                 return
-            yield from _postgres(store, url)
+            yield from _elsewhere(store, url)
     except SteersmanError as error:
         yield Finding(name="home", verdict="bad", text=error.message, hint=error.hint)
 
@@ -62,15 +62,11 @@ def _contents(paths: Paths) -> Iterator[Finding]:
         yield Finding(name="contents", verdict="ok", text=text)
 
 
-def _postgres(store: Store, url: str) -> Iterator[Finding]:
-    from ...postgres.connection import without_password
-    from ...postgres.home import report_of
-    from ...postgres.store import PostgresStore
-
-    if not isinstance(store, PostgresStore):
+def _elsewhere(store: Any, url: str) -> Iterator[Finding]:
+    if url.partition(":")[0] not in POSTGRES:
         yield Finding(name="home", verdict="ok", text=without_password(url))
         return
-    report = report_of(store)
+    report = store.report()
     text = f"PostgreSQL {report.server} at {without_password(url)}"
     yield Finding(name="home", verdict="ok", text=text)
     if report.bell is None:

@@ -29,8 +29,9 @@ from ...journal.store import Store
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.config import load
 from ...workflows.home_folder import expanded
-from ...workflows.home_place import home_place, storage_of
+from ...workflows.home_place import home_place, storage_of, without_password
 from ...workflows.paths import Paths, make_private
+from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import kept_in
 from ..options import Json, group
 from ..output import show, show_document, show_table, warn
@@ -51,10 +52,7 @@ def init(url: Annotated[str, typer.Argument(help="postgresql://USER@HOST/DATABAS
 
     Example: steersman home init postgresql://me@db.example.net/steersman
     """
-    from ...postgres.connection import without_password
-    from ...postgres.home import make_home
-
-    is_new, shown = make_home(url), without_password(url)
+    is_new, shown = EXTENSIONS.load("postgres").make_home(url), without_password(url)
     show(f"made a home in {shown}" if is_new else f"there is a home in {shown} already")
     if shown != url:
         warn("steersman: the password was visible to all users of this machine while this ran;")
@@ -85,8 +83,6 @@ def move(
             show(f"{row.session}  {_entries(row.seq)}")
     show(f"{_sessions(sessions)} compared, {_entries(entries)} copied now")
     where = "" if to == SQLITE else to
-    from ...postgres.connection import without_password
-
     shown = without_password(where) if where else ""
     show(f'to use it, set in config.toml: [home] url = "{shown}"; nothing was removed here')
     return 0
@@ -131,12 +127,8 @@ def check(as_json: Json = False) -> int:
 
 def checked_home(paths: Paths) -> tuple[str, int, int, list[Fault]]:
     """Check the home; returns where it is, how many sessions and entries it has, and what is damaged."""
-    place = home_place(paths, os.environ).url
-    if place:
-        from ...postgres.connection import without_password
-
-        place = without_password(place)
-    shown = place or str(paths.state)
+    url = home_place(paths, os.environ).url
+    shown = without_password(url) if url else str(paths.state)
     try:
         with closing(open_store(paths, read_only=True)) as store:
             rows = store.sessions()

@@ -14,14 +14,9 @@ from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...machines.errors import UsageError
 from ...ports.models.availability import Availability, availability
-from ...ports.models.embedded.weights import (
-    CatalogueEntry,
-    catalogue,
-    entry_named,
-    fetched,
-    usual_here,
-)
+from ...ports.models.weights import CatalogueEntry, catalogue, entry_named, fetched, usual_here
 from ...workflows.paths import Paths, make_private
+from ...workflows.registry import EXTENSIONS
 from ..output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
@@ -223,8 +218,6 @@ def models_fetch(
 
 
 def _fetch(entry: CatalogueEntry, cache: Path, environ: Mapping[str, str]) -> int:
-    from ...ports.models.embedded.download import fetch
-
     make_private(cache)
     progress_line = ProgressLine(f"fetching {entry.title}", sys.stderr)
 
@@ -233,7 +226,7 @@ def _fetch(entry: CatalogueEntry, cache: Path, environ: Mapping[str, str]) -> in
         warn(text)
 
     try:
-        path = fetch(entry, cache, progress_line, say, environ)
+        path = EXTENSIONS.load("weights")(entry, cache, progress_line, say, environ)
     finally:
         progress_line.close()
     warn(f"{entry.name} is in {path} ({entry.licence}; its SHA-256 is right)")

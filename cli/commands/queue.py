@@ -18,7 +18,7 @@ from ...gateway.wording.formats import item_line
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.paths import Paths
-from ..options import Json, Of, Session, group
+from ..options import Json, Of, Session, Way, group
 from ..output import show, show_document, warn
 from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
@@ -183,9 +183,7 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
 def send(
     session: Session,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A message, or a slash command.")],
-    way: Annotated[
-        str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
-    ] = "auto",
+    way: Way = "auto",
     user: Annotated[
         str,
         typer.Option("--user", metavar="NAME", help="The name of the sender; optional."),

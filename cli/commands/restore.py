@@ -6,9 +6,6 @@ import os
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ...gateway.views.restore_service import RestoreService, can_resume, lives, restore_view
 from ...gateway.wording.formats import age
@@ -16,16 +13,12 @@ from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import SteersmanError
 from ...workflows.config import load
 from ...workflows.paths import Paths
-from ..options import Json, group
+from ..options import Json, Session, group
 from ..output import show, show_document, show_table, warn
 
 _HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
 
 restore = group("Resume sessions of other agents.", "steersman restore list")
-
-Record = Annotated[
-    str, typer.Argument(metavar="ID", help="A session's id, a unique prefix of one, or `last`.")
-]
 
 
 @restore.command("list")
@@ -62,7 +55,7 @@ def restore_list(as_json: Json = False) -> int:
 
 
 @restore.command("run")
-def restore_run(session: Record) -> int:
+def restore_run(session: Session) -> int:
     """Resume a session with its agent's own command, in its folder.
 
     Example: steersman restore run last
@@ -79,7 +72,7 @@ def restore_run(session: Record) -> int:
 
 
 @restore.command("forget")
-def restore_forget(session: Record) -> int:
+def restore_forget(session: Session) -> int:
     """Delete the record of a session; the agent's own files stay.
 
     Example: steersman restore forget last

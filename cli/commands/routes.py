@@ -41,7 +41,7 @@ from ...workflows.positions import choose_for_folder
 from ...workflows.routing import find_table, refusals, routes_of
 from ...workflows.suggestions import table_names
 from ...workflows.table_file import named_table, table_text
-from ..options import Json, group
+from ..options import Json, Way, group
 from ..output import show, show_document, warn
 from .session_command import run_on
 
@@ -295,9 +295,7 @@ def routes_explain(
     ] = 0,
     side_talks: Annotated[int, typer.Option(metavar="N", min=0, help="Side talks.")] = 0,
     goal: Annotated[bool, typer.Option("--goal", help="The session works for a goal.")] = False,
-    way: Annotated[
-        str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
-    ] = "auto",
+    way: Way = "auto",
     table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = "",
     user: Annotated[
         str, typer.Option(metavar="NAME", help="Who says it: a line of [people].")

@@ -18,12 +18,12 @@ from ...gateway.wording.terminal import exposed
 from ...machines.errors import ModelError, SteersmanError, UsageError
 from ...machines.value import Value
 from ...ports.models.choice import COMPATIBLE, beginnings, build
-from ...ports.models.embedded.weights import catalogue, entry_named, fetched, usual_here
 from ...ports.models.endpoint import is_loopback
 from ...ports.models.model import Model
 from ...ports.models.provider import ModelConfig, model_configs, provider_of
 from ...ports.models.served import ServedProvider
 from ...ports.models.trial import say_ready
+from ...ports.models.weights import catalogue, entry_named, fetched, usual_here
 from ...workflows.config import Config, load
 from ...workflows.foreign_file import read_text
 from ...workflows.own_config import prepare_model

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import Json, Session
+from ..options import Agent, Folder, Json, JsonLines, Model, Session, Yes
 
 
 def chat(
@@ -19,20 +19,18 @@ def chat(
             help="Send this message, print the answer, exit. Piped input is added to it.",
         ),
     ] = "",
-    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-    ] = "",
+    agent: Agent = "",
+    model: Model = "",
     resume_newest: Annotated[
         bool, typer.Option("--continue", help="Resume this folder's newest session.")
     ] = False,
     resume: Annotated[
         str, typer.Option(metavar="[ID]", help="Resume this session; without an ID, choose one.")
     ] = "",
-    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
+    cwd: Folder = None,
+    as_json: JsonLines = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
+    yes: Yes = False,
     mode: Annotated[
         str, typer.Option(metavar="MODE", help="Permission mode: ask, edits, plan or all.")
     ] = "",
@@ -61,40 +59,6 @@ def chat(
         is_debug=debug,
     )
     return start(options, os.environ)
-
-
-def acp(
-    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-    ] = "",
-) -> int:
-    """Serve an editor: the Agent Client Protocol on standard input and output.
-
-    Example: steersman acp --agent assistant
-    """
-    from ..acp import serve_editor
-
-    return serve_editor(os.environ, agent=agent, model=model)
-
-
-def serve_mcp(
-    cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder in which workflows run.")
-    ] = None,
-    answer: Annotated[
-        bool,
-        typer.Option("--answer", help="Let the client answer questions about permissions, too."),
-    ] = False,
-) -> int:
-    """Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.
-
-    Example: steersman mcp --cwd ~/project
-    """
-    from ..chat_options import work_folder
-    from ..mcp_server import serve_clients
-
-    return serve_clients(os.environ, work_folder(cwd or Path.cwd()), may_answer=answer)
 
 
 def take_tour(
@@ -143,10 +107,10 @@ def run_file(
             help="Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`.",
         ),
     ] = "",
-    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
+    cwd: Folder = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="A model for all agents.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
+    as_json: JsonLines = False,
+    yes: Yes = False,
 ) -> int:
     """Run a workflow; Ctrl-C interrupts it, and --resume continues it.
 
@@ -258,7 +222,7 @@ def attach(
     user: Annotated[
         str, typer.Option("--user", metavar="NAME", help="Your name; if left out, your login name.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
+    as_json: JsonLines = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt.")] = False,
 ) -> int:
     """Follow a session that runs in another terminal, and type into it; leaving leaves it running.

@@ -90,9 +90,11 @@ class Irc:
         for name in rooms:
             if re.search(r"[\s,\0\a:]", name) or not name or len(name.encode()) > 64:
                 raise ConfigError(f"`{washed(name)}` is not the name of a room on IRC")
-        self.limits = PlatformLimits(
-            bytes=_room_for_text(len(settings.nick) + 4, rooms), lines=1, interval=settings.interval
-        )
+        # What a line has for text when the server's longest prefix is before it.
+        longest = max([32, *(len(name.encode()) for name in rooms)])
+        around = len("\r\n") + len("PRIVMSG  :") + longest + len(settings.nick) + 4
+        room_for_text = 512 - PREFIX_BYTES - around - NAME_BYTES
+        self.limits = PlatformLimits(bytes=room_for_text, lines=1, interval=settings.interval)
         ids = IrcIds()
         self._settings = settings
         self._access = settings.access()
@@ -339,13 +341,6 @@ class Irc:
             await connection.aclose()
         self._link.is_ready.set()
         self._inbox.close()
-
-
-def _room_for_text(nick: int, rooms: tuple[str, ...]) -> int:
-    """Return the bytes that a line has for text when the server's longest prefix is before it."""
-    longest = max((len(name.encode()) for name in rooms), default=0)
-    around = len("\r\n") + len("PRIVMSG  :") + max(longest, 32)
-    return 512 - PREFIX_BYTES - nick - around - NAME_BYTES
 
 
 def _found(access: IrcAccess, connection: IrcConnection) -> list[str]:

@@ -37,7 +37,8 @@ from nio.responses import Response  # pyright: ignore[reportMissingTypeStubs]
 from ...gateway.chat.platform import NotSent
 from ...machines.errors import SteersmanError
 from ...machines.json_shape import parse_json
-from .events import one_line, table
+from ...ports.models.loose_json import table
+from .events import one_line
 
 R = TypeVar("R", bound=Response)
 

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 
 from ...gateway.chat.platform import Outgoing
 from ...machines.value import Value
+from ...ports.models.loose_json import table
 
 # What is received ---------------------------------------------------------------------------------
 
@@ -60,11 +61,6 @@ class MatrixMessage(Value):
     replaces: str = ""
     mentions: tuple[str, ...] = ()
     attachment: MatrixFile | None = None
-
-
-def table(value: object) -> Event:
-    """Return a JSON object, an empty one if the value is none."""
-    return cast("Event", value) if isinstance(value, dict) else {}
 
 
 def word(value: object) -> str:

@@ -35,8 +35,9 @@ from ...gateway.chat.platform import Inbound, Memory, NotSent, Outgoing, Platfor
 from ...gateway.chat.platform_parts import pauses
 from ...machines.errors import ConfigError, SteersmanError
 from ...machines.json_shape import parse_json
+from ...ports.models.loose_json import table
 from .connection import REQUEST, MatrixRefusal, ask, fetch
-from .events import LARGEST_TEXT, Event, change_content, message_content, one_line, reactions, table
+from .events import LARGEST_TEXT, Event, change_content, message_content, one_line, reactions
 from .link import FIRST_PAUSE, LONGEST_PAUSE, MatrixLink
 from .reader import TYPES, MatrixReader, MatrixRooms, local_name
 from .settings import MatrixSettings

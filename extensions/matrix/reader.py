@@ -20,6 +20,7 @@ from ...gateway.chat.platform_parts import Recent
 from ...machines.errors import ConfigError
 from ...machines.json_shape import parse_json
 from ...machines.value import Value
+from ...ports.models.loose_json import table
 from .connection import MatrixRefusal, ask, fetch
 from .events import (
     CHOICES,
@@ -31,7 +32,6 @@ from .events import (
     one_line,
     plain,
     read_message,
-    table,
     word,
 )
 from .link import MatrixLink

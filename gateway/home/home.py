@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreError, UnknownSession, UsageError
-from ...workflows.home_place import home_place
+from ...workflows.home_place import POSTGRES, home_place
 from ...workflows.paths import Paths, make_private
 from ...workflows.plugins import STORES
+from ...workflows.registry import EXTENSIONS
 
 SHORTEST_ID = 6
 """Digits from which on a number is the id of a session, not the number of a message."""
@@ -32,11 +33,10 @@ def store_at(url: str, paths: Paths | None = None) -> Store:
     `paths` has the configuration with the lease. Raises `UsageError`, `StoreError`, `PlugInError`.
     """
     scheme = url.partition(":")[0]
-    if scheme in ("postgresql", "postgres"):
-        from ...postgres.store import PostgresStore
-
+    if scheme in POSTGRES:
         place = home_place(paths or Paths.of(os.environ), os.environ)
-        return PostgresStore.open(url, lease=place.lease, fence=place.fence)
+        found: Store = EXTENSIONS.load("postgres").open(url, lease=place.lease, fence=place.fence)
+        return found
     if scheme not in STORES.by_name:
         known = ", ".join(f"`{name}:`" for name in STORES.by_name) or "none"
         raise UsageError(

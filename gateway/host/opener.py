@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
@@ -33,23 +33,39 @@ from ...workflows.config import Config
 from ...workflows.paths import Paths
 from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
+from ...workflows.registry import EXTENSIONS
 from ...workflows.tools import TOOLS
 from ...workflows.trust import is_trusted
 from ..launch_options import LaunchOptions
 from ..running import RunPlan
 from .profile_factory import OwnAgent, ProfileFactory
 from .router import Router
-from .session_servers import Notify, ServerFactory, SessionServers
 
 if TYPE_CHECKING:
     from ..library import Agent
+
+
+Notify = Callable[[str, str], None]
+"""Publishes a notice in a session; any thread."""
+
+
+class StartedServers(Protocol):
+    """The started MCP servers of one session."""
+
+    def attend(self, session: str) -> None:
+        """Report what failed at the start, and from now on what changes, to the session's people."""
+        ...
+
+    def close(self) -> None:
+        """End the servers of a session that did not come about."""
+        ...
 
 
 class PreparedSession(Value):
     """What a session is opened with; `notices` are for its people once it is open."""
 
     profile: AgentProfile
-    servers: SessionServers | None
+    servers: StartedServers | None
     notices: tuple[str, ...]
 
 
@@ -76,7 +92,7 @@ class SessionOpener:
     ) -> None:
         self._runtime, self._paths, self._config, self._launch = runtime, paths, config, launch
         self._complain = complain
-        self._servers = ServerFactory(runtime, config, environ, sandbox, notify)
+        self._environ, self._sandbox, self._notify = environ, sandbox, notify
         self.profiles = ProfileFactory(
             paths=paths,
             config=config,
@@ -188,7 +204,12 @@ class SessionOpener:
                     faults[name] = f"{error.message}; {error.hint}"
         usable = tuple(name for name in profile.tools if name not in faults)
         profile = replace(profile, tools=usable, own_tools=(*profile.own_tools, *tools))
-        profile, servers = self._servers.equip(profile, folder, given, is_patient=is_patient)
+        servers = None
+        if self._config.mcp or given:
+            factory = EXTENSIONS.load("mcp servers")(
+                self._runtime, self._config, self._environ, self._sandbox, self._notify
+            )
+            profile, servers = factory.equip(profile, folder, given, is_patient=is_patient)
         return PreparedSession(profile=profile, servers=servers, notices=tuple(faults.values()))
 
 

@@ -26,7 +26,7 @@ from ...machines.policy import (
     RoutesChoice,
 )
 from ...machines.value import Value
-from ...ports.agents.external import DRIVEN, AgentSpec
+from ...ports.external_agent import DRIVEN, AgentSpec
 from ...ports.judging import INSTRUCTIONS, JudgeSeat
 from ...ports.models.choice import Choice, build, choose, known_names, probe_loopback
 from ...ports.models.model import Model

@@ -177,8 +177,13 @@ def _show_pids(data: dict[str, Any], pids: dict[str, int]) -> None:
     for turn in data["turns"].values():
         for call in turn["calls"].keys() & pids:
             turn["calls"][call]["pid"] = pids[call]
-    for step in data["run"]["steps"].values() if data["run"] else ():
-        step["pids"] = {call: pids[call] for call in step["calls"].values() if call in pids}
+    run = data["run"] or {"steps": {}, "open": {}}
+    for step in run["steps"].values():
+        step["pids"] = {
+            call: pids[call]
+            for call, attempt in run["open"].items()
+            if attempt["step"] == step["id"] and call in pids
+        }
 
 
 def _subagents(

@@ -208,15 +208,16 @@ def _run(data: dict[str, Any]) -> Iterator[Branch]:
     """Show a workflow's run: each step that has begun or ended, and its calls that run."""
     if run := data.get("run"):
         reason = f"  {run['reason']}" if run.get("reason") else ""
-        twigs = [_step(step) for step in run["steps"].values()]
+        known = list(run["open"].values())
+        twigs = [_step(step, known) for step in run["steps"].values()]
         yield Branch(
             title=f"run of {run['workflow']['name']}", state=run["state"], about=reason, twigs=twigs
         )
 
 
-def _step(step: dict[str, Any]) -> Branch:
+def _step(step: dict[str, Any], known: list[dict[str, Any]]) -> Branch:
     counts = f"{step['marks'].count('d')}/{len(step['marks'])}  " if step["is_many"] else ""
-    twigs = [_attempt(step, index, call) for index, call in step["calls"].items()]
+    twigs = [_attempt(step, attempt) for attempt in known if attempt["step"] == step["id"]]
     return Branch(
         title=f"step {step['id']}",
         state=step["state"],
@@ -225,12 +226,13 @@ def _step(step: dict[str, Any]) -> Branch:
     )
 
 
-def _attempt(step: dict[str, Any], index: str, call: str) -> Branch:
-    pid, child = step.get("pids", {}).get(call), step["children"].get(index)
+def _attempt(step: dict[str, Any], attempt: dict[str, Any]) -> Branch:
+    index, call = attempt["index"], attempt["call"]
+    pid, child = step.get("pids", {}).get(call), step["children"].get(str(index))
     parts = [
         f"process {pid}" if pid else "",
         f"child {child}" if child else "",
-        str(step["items"][int(index)])[:_TEXT] if step["is_many"] else "",
+        str(step["items"][index])[:_TEXT] if step["is_many"] else "",
     ]
     return Branch(title=f"call {call}", state="running", about="  ".join(filter(None, parts)))
 

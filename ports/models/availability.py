@@ -9,9 +9,8 @@ from typing import Literal
 from ...machines.value import Value
 from ...workflows.extras import how_to_install
 from ...workflows.providers import EMBEDDED
-from .embedded.model import has_engine, weights_of
-from .embedded.weights import CatalogueEntry, entry_named, usual_here
 from .provider import ModelConfig
+from .weights import CatalogueEntry, entry_named, has_engine, usual_here, weights_of
 
 State = Literal["ready", "to fetch", "no weights", "no engine", "no key"]
 

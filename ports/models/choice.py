@@ -18,10 +18,10 @@ from ...machines.value import Value
 from ...workflows.paths import Paths
 from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Service
 from .capacity import listed_here
-from .embedded.weights import Usual, catalogue, entry_named, usual_here
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
 from .provider import ModelConfig, provider_of
 from .retry import RepeatingModel
+from .weights import Usual, catalogue, entry_named, usual_here
 
 
 class MeteredModel(WrappedModel):

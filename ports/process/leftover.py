@@ -18,7 +18,7 @@ from .tree import descendants, end_pass
 
 _KINDS = (
     ("/ports/process/__main__.py", "a supervisor of commands"),
-    ("/ports/models/embedded/server.py", "the server of the embedded model"),
+    ("/extensions/embedded/server.py", "the server of the embedded model"),
 )
 _COMMAND = "a process of a command"
 _AGAIN = 0.002  # seconds between two looks for processes that are being killed

@@ -1,7 +1,6 @@
-"""What is configured of servers of the Model Context Protocol, and what they offer. Pure values.
+"""What is configured of servers of the Model Context Protocol, what they offer, and what a session uses.
 
-Nothing that a server says has authority, and all of it is cut, checked and made visible here before it
-goes anywhere: a hostile name, description or schema costs a note, never the other tools.
+The extension `mcp` speaks with them, and makes what implements `McpServers`.
 """
 
 from __future__ import annotations
@@ -9,23 +8,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import field
 
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
-from .foreign_schema import Json, is_within, table
-from .text import visible
+from .tool import Tool
 
-MOST = 1000
-"""Tools of one server, and as many resources and prompts; more are left out."""
-_SCHEMA_SIZE, _SCHEMA_DEPTH = 64 << 10, 32  # bytes, and levels
-_DESCRIPTION = 8 << 10  # characters
-_NOTES = 20
 _LONGEST_NAME = 64
 _LONGEST_SERVER = 24  # characters of a server's part of a name
-_LONGEST_ORIGINAL = 256
 _SERVER = lazy_pattern(r"[a-zA-Z0-9-]+(_[a-zA-Z0-9-]+)*")
 _TOOL = lazy_pattern(r"[a-zA-Z0-9_-]+")
 _UNSAFE = lazy_pattern(r"[^a-zA-Z0-9-]+")
@@ -76,7 +68,7 @@ class OfferedTool(Value):
 
     name: str
     description: str
-    schema: Json
+    schema: dict[str, Any]
     is_read_only: bool = False
 
 
@@ -126,70 +118,40 @@ class McpStatus(Value):
     offer: McpOffer = field(default_factory=McpOffer)
 
 
-def described(text: Any) -> str:
-    """Return a stranger's description as it may be shown, to people and to models."""
-    return visible(text, _DESCRIPTION).strip() if isinstance(text, str) else ""
+class McpServers(Protocol):
+    """The servers of one session, as the session uses them; its coroutines run on the actors' loop.
 
-
-def few(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the first notes, and how many more there are."""
-    more = len(notes) - _NOTES
-    rest = [f"and {more} more"] if more > 0 else []
-    return (*notes[:_NOTES], *rest)
-
-
-def screened_tools(raw: Iterable[Any], known: Iterable[str]) -> tuple[list[OfferedTool], list[str]]:
-    """Return the tools of a listing that can be used, and a note for each of the others.
-
-    `known` are the names that earlier pages had.
+    Each method that takes a name raises `ToolError` for one that is not known.
     """
-    tools: list[OfferedTool] = []
-    notes: list[str] = []
-    names = set(known)
-    for data in raw:
-        fault, tool = _tool_fault(data), table(data)
-        name = str(tool.get("name") or "")
-        called = f"`{visible(name, _LONGEST_NAME)}`" if name else "without a name"
-        if not fault and name in names:
-            fault = "is listed twice; the first one counts"
-        if fault:
-            notes.append(f"the tool {called} {fault}")
-            continue
-        names.add(name)
-        tools.append(
-            OfferedTool(
-                name=name,
-                description=described(tool.get("description")) or described(tool.get("title")),
-                schema={**tool["inputSchema"], "type": "object"},
-                is_read_only=table(tool.get("annotations")).get("readOnlyHint") is True,
-            )
-        )
-    return tools, notes
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the servers, in the order in which they were given."""
+        ...
 
-def _tool_fault(data: Any) -> str:
-    """Say why a tool is left out; empty if it can be used."""
-    if not isinstance(data, dict):
-        return "is left out: it is no object"
-    tool = table(data)
-    name, schema = tool.get("name"), tool.get("inputSchema")
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ORIGINAL:
-        return f"is left out: a name has 1 to {_LONGEST_ORIGINAL} characters"
-    if not isinstance(schema, dict) or table(schema).get("type", "object") != "object":
-        return "is left out: the schema of its arguments is no object"
-    if not is_within(schema, size=_SCHEMA_SIZE, depth=_SCHEMA_DEPTH):
-        return (
-            f"is left out: the schema of its arguments has more than {_SCHEMA_SIZE:,} bytes "
-            f"or {_SCHEMA_DEPTH} levels"
-        )
-    return ""
+    async def restart(self, name: str) -> McpStatus:
+        """End a server and start it again. Raises `ToolError`."""
+        ...
 
+    async def read(self, name: str, uri: str) -> str:
+        """Read a resource of a server, as text. Raises `ToolError`, also for binary data."""
+        ...
 
-def for_sdk(tool: OfferedTool) -> Json:
-    """Write a tool for the SDK, which is strict, and reads only which arguments are headers."""
-    properties = table(tool.schema.get("properties"))
-    kept = {name: table(schema) for name, schema in properties.items()}
-    return {"name": tool.name, "inputSchema": {"type": "object", "properties": kept}}
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
+        """Return the text of a prompt of a server. Raises `ToolError`."""
+        ...
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools that are known now, of all servers, also of those that have ended since."""
+        ...
+
+    def status(self, name: str) -> McpStatus:
+        """Return what is known of a server."""
+        ...
+
+    async def aclose(self) -> None:
+        """End all servers; returns when that is proven. Idempotent."""
+        ...
 
 
 # Names --------------------------------------------------------------------------------------------

@@ -9,16 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING
 
 from ...machines.conversation import Attachment
 from ...machines.errors import ToolError
 from ..attachment import AFTER, Ask, cut_text, refused
-from .mcp_offer import McpPrompt, tool_names
+from .mcp_offer import McpPrompt, McpServers, tool_names
 from .text import shown, visible
-
-if TYPE_CHECKING:
-    from .mcp import McpServers
 
 _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):([^\s/]\S*)(?:\s+|\Z)")
 _NAME = 200  # characters of a name in a message

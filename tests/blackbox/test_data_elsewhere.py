@@ -5,8 +5,10 @@ Each test also runs against an echo of each command that it names, and has to fa
 
 import json
 import sqlite3
+import subprocess
 import tomllib
 from collections.abc import Callable
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -173,6 +175,31 @@ def test_an_editor_begins_a_session(place: Place, serve) -> None:
     answers = {line["id"]: line["result"] for line in lines if "id" in line}
     assert answers[1]["agentInfo"]["name"] == "steersman"
     assert place.stored(answers[2]["sessionId"])["folder"] == str(place.folder)
+
+
+@checks_data("mcp")
+def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
+    """The session that an MCP client is told of is that of the store."""
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    about["clientInfo"] = {"name": "c", "version": "1"}
+    asks: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "list_sessions", "arguments": {}}},
+    ]
+    said = "".join(json.dumps({"jsonrpc": "2.0", **ask}) + "\n" for ask in asks)
+    client = subprocess.Popen(
+        (*place.command, "mcp"), stdin=PIPE, stdout=PIPE, env=place.environ, cwd=place.folder
+    )
+    with client:
+        assert client.stdin is not None
+        assert client.stdout is not None
+        client.stdin.write(said.encode())
+        client.stdin.flush()
+        first, second = (json.loads(client.stdout.readline()) for _ in range(2))
+    assert first["result"]["serverInfo"]["name"] == "steersman"
+    (known,) = second["result"]["structuredContent"]["sessions"]
+    assert (known["id"], known["folder"]) == (session, str(place.folder))
 
 
 # Queues and goals ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from support.patience import seconds
 from support.postgres_server import PostgresServer
 from support.served import Served
 
-from steersman.postgres.store import PostgresStore
+from steersman.extensions.postgres.store import PostgresStore
 from steersman.workflows.home_place import URL
 
 Start = Callable[..., FleetNode]

@@ -586,3 +586,15 @@ def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) ->
         "UsageError no store is installed for `none:`",
     ]
     assert json.loads(place.run("sessions", "list", "--json").stdout)["sessions"] == []
+
+
+def test_an_installed_store_needs_no_package_of_another(place: Place, attach: Attach) -> None:
+    """The doctor looks at its home, and a home moves to it, also where PostgreSQL's extra is missing."""
+    site = attach("acme", "[steersman.stores]\nacme = acme:make\n", STORE)
+    (site / "psycopg.py").write_text('raise ModuleNotFoundError(name="psycopg")\n')
+    url = "acme://there/home"
+    moved = place.run("home", "move", "--to", url)
+    assert (moved.returncode, moved.stderr) == (0, "")
+    assert f'[home] url = "{url}"' in moved.stdout
+    place.environ["STEERSMAN_HOME_URL"] = url
+    assert url in place.run("doctor", "--home").stdout.splitlines()[-1]

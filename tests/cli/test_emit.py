@@ -11,7 +11,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.cli import emit
-from steersman.ports.agents.external import DRIVEN
+from steersman.ports.external_agent import DRIVEN
 from steersman.workflows.agent_definition import EventName
 from steersman.workflows.paths import Paths
 

@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    *("machines", "proofs", "workflows", "journal", "workspace", "postgres", "restore"),
-    *("ports", "actors", "simulator", "gateway", "extensions", "cli"),
+    *("machines", "proofs", "workflows", "journal", "workspace", "restore"),
+    *("ports", "actors", "simulator", "gateway", "cli", "extensions"),
 )
 KNOWN = {".ci", ".editorconfig", ".github", ".pre-commit-config.yaml", ".vscode"}
 IGNORED = {"__pycache__", "build", "dist", "node_modules"}

@@ -7,7 +7,7 @@ from typing import Any
 SAYING = {"say", "send_message", "side_talk", "enter", "call"}
 """Methods by which a class says something to a session; `call` where it takes a `method`."""
 SPEAKERS = {
-    "gateway/acp/session.py": {"EditorSession"},
+    "extensions/acp/session.py": {"EditorSession"},
     "gateway/attached.py": {"AttachedSession"},
     "gateway/client.py": {"SessionClient"},
     "gateway/control.py": {"Requests"},
@@ -18,15 +18,16 @@ SPEAKERS = {
     "gateway/web/application.py": {"Api"},
     "gateway/web/desk.py": {"Desk"},
     "gateway/web/edits.py": {"RequestsThere"},
-    "cli/mcp_tools.py": {"HomeTools"},
+    "extensions/mcp/home_tools.py": {"HomeTools"},
 }
 """The classes that may; `CommandContext` is what a plug-in sees of a `SessionClient`."""
 
 
 def clients(modules: list[Any]) -> Iterator[Any]:
     """Yield the modules in which a session may be reached; chat rooms use the library."""
+    rooms = ("gateway/", "cli/", "extensions/acp/", "extensions/mcp/")
     for module in modules:
-        if module.room in ("gateway", "cli") and not module.name.startswith("gateway/chat/"):
+        if module.name.startswith(rooms) and not module.name.startswith("gateway/chat/"):
             yield module
 
 
@@ -73,7 +74,7 @@ def test_one_reader_follows_a_session(modules: list[Any]) -> None:
 
 def test_a_session_is_described_in_one_place(modules: list[Any]) -> None:
     """All lists show a `SessionInfo`; that of the editor protocol is made of it."""
-    assert calling(modules, "SessionInfo") == {"gateway/session_info.py", "gateway/acp/agent.py"}
+    assert calling(modules, "SessionInfo") == {"gateway/session_info.py", "extensions/acp/agent.py"}
 
 
 def test_an_outcome_is_computed_in_one_module(modules: list[Any]) -> None:

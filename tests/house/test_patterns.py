@@ -23,7 +23,7 @@ MADE_LATER = {
     "extensions/telegram/reader.py": "a name that is escaped",
     "machines/classification.py": "words that are escaped",
     "machines/pattern.py": "every lazy pattern",
-    "ports/agents/hooks/json_file.py": "two that are tested here",
+    "extensions/agent_hooks/json_file.py": "two that are tested here",
     "ports/models/scripted.py": "of a person's script",
     "ports/tools/known_words.py": "the operands of the table of programs",
     "ports/tools/shell_rule.py": "a word that is escaped",

@@ -33,7 +33,9 @@ def test_a_provider_is_complete(root: Path, name: str) -> None:
     docs = (root / "docs" / "models.md").read_text(encoding="utf-8")
     assert f'provider = "{name}"' in docs, f"docs/models.md has no example of `{name}`"
     module = PROVIDERS[name].place.partition(":")[0]
-    assert is_tested(root, "models", module), f"no test in tests/models imports {module}"
+    _, room, folder, *_ = module.split(".")
+    suite = f"extensions/{folder}" if room == "extensions" else "models"
+    assert is_tested(root, suite, module), f"no test in tests/{suite} imports {module}"
 
 
 @pytest.mark.parametrize("name", TOOLS.built_in)

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from steersman.workflows.agent_definition import HOOK_FORMATS
 from steersman.workflows.plugins import GATEWAYS
+from steersman.workflows.providers import PROVIDERS
 from steersman.workflows.registry import EXTENSIONS
 
 PURE = {"threading", "time", "random", "uuid", "subprocess", "socket", "pykka", "asyncio", "os"}
@@ -61,7 +63,7 @@ def test_arrows_point_one_way(modules: list[Any], rooms: tuple[str, ...]) -> Non
 
 
 CORE = {"machines", "journal", "actors"}
-SATELLITES = {"proofs", "postgres", "restore", "simulator"}
+SATELLITES = {"proofs", "restore", "simulator"}
 """Rooms without which a session runs."""
 
 
@@ -85,30 +87,55 @@ def test_what_is_to_be_read_first_is_short(root: Path) -> None:
     assert sum(len((root / name).read_text().splitlines()) for name in names) <= MOST_TO_READ
 
 
+FOREIGN = {
+    "acp",
+    "irctokens",
+    "mcp",
+    "nio",
+    "opentelemetry",
+    "psycopg",
+    "ray",
+    "telegram",
+    "xllamacpp",
+}
+"""The packages that extensions are made with."""
+
+
 def test_nothing_imports_an_extension(modules: list[Any]) -> None:
-    """An extension is loaded by name, as an installed package is: nothing else imports one."""
+    """An extension is loaded by name, as an installed package is: nothing else imports one.
+
+    The registries of `workflows/` have the names; what it is made with is imported in it alone.
+    """
     for module in modules:
         own = "/".join(module.name.split("/")[:2]) if module.room == "extensions" else ""
         for name in imports(module):
             used = name.removeprefix("./")
             is_own = bool(own) and f"{used}/".startswith((f"{own}/", f"{own}.py"))
             assert not used.startswith("extensions/") or is_own, f"{module.name} imports {used}"
+            is_foreign = name.partition(".")[0] in FOREIGN
+            assert not is_foreign or own, f"{module.name} imports {name}"
+        is_named = "steersman.extensions." in module.text
+        assert not is_named or module.room in ("workflows", "extensions"), module.name
 
 
 def test_an_extension_is_complete(root: Path) -> None:
-    """It has a door that is loaded by name, an extra of its own, tests, and a page that exists."""
+    """A registry loads it by name; it has tests, a page that the index names, and its extra, if any."""
     declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    doors = {*GATEWAYS.by_name, *EXTENSIONS}
+    pages = (root / "docs" / "README.md").read_text(encoding="utf-8")
+    places = [part.place for part in GATEWAYS.by_name.values()]
+    for registry in (EXTENSIONS, HOOK_FORMATS, PROVIDERS):
+        places += [registry[name].place for name in registry.built_in]
     for folder in (root / "extensions").glob("*/"):
         if folder.name == "__pycache__":
             continue
         text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
-        named = re.search(r"the extra `(\w+)`, docs/([\w-]+\.md)", text)
+        named = re.search(r"(?:the extra `(\w+)`|needs no extra), docs/([\w-]+\.md)", text)
         assert named is not None, f"extensions/{folder.name} names no extra and no page"
-        assert named[1] in declared["optional-dependencies"], named[1]
-        assert (root / "docs" / named[2]).exists(), named[2]
+        assert named[1] in {None, *declared["optional-dependencies"]}, named[1]
+        assert f"({named[2]})" in pages, f"docs/README.md has no {named[2]}"
         assert list((root / "tests" / "extensions" / folder.name).glob("test_*.py")), folder.name
-        assert folder.name in doors, f"nothing loads extensions/{folder.name}"
+        place = f"steersman.extensions.{folder.name}"
+        assert any(f"{known}.".replace(":", ".").startswith(f"{place}.") for known in places), place
 
 
 def at_run_time(module: Any) -> Iterator[str]:

@@ -89,7 +89,7 @@ def joining(where: str, *sessions: str) -> None:
 
 def postgres(url: str) -> Store:
     """Open a home on PostgreSQL whose owners count as dead soon."""
-    from steersman.postgres.store import PostgresStore
+    from steersman.extensions.postgres.store import PostgresStore
 
     return PostgresStore.open(url, lease=2.0, fence=1.0)
 

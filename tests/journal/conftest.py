@@ -155,7 +155,7 @@ class PostgresBackend:
 
     def open(self) -> Store:
         """Open the schema's store, to be closed at the end of the test."""
-        from steersman.postgres.store import PostgresStore
+        from steersman.extensions.postgres.store import PostgresStore
 
         store = PostgresStore.open(self.url, clock=count(1000.0).__next__)
         self.closing.callback(store.close)

@@ -15,7 +15,7 @@ Damage = Callable[[str], Store]
 def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
     """Make a home with two sessions, run a statement in its database, and open it again."""
     if request.param == "postgres":
-        from steersman.postgres.store import PostgresStore
+        from steersman.extensions.postgres.store import PostgresStore
 
         url = request.getfixturevalue("postgres_url")
         store: Store = PostgresStore.open(url)
@@ -40,8 +40,10 @@ def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
 
     def run(statement: str) -> Store:
         if request.param == "postgres":
+            schema = url.partition("schema=")[2]
+            server = request.getfixturevalue("postgres_server")
+            server.execute(statement.replace("UPDATE ", f'UPDATE "{schema}".'))
             opened: Store = PostgresStore.open(url)
-            opened.line.rows(statement.replace("UPDATE ", "UPDATE home."))  # type: ignore[attr-defined]
         else:
             raw = apsw.Connection(str(home / "journal.db"))
             raw.execute(statement)

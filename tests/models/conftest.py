@@ -11,8 +11,8 @@ from support.patience import seconds
 from support.weights import weights_of
 
 from steersman.machines.conversation import ChatMessage
-from steersman.ports.models.embedded.weights import catalogue
 from steersman.ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
+from steersman.ports.models.weights import catalogue
 
 T = TypeVar("T")
 

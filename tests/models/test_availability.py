@@ -6,9 +6,8 @@ import pytest
 
 from steersman.ports.models.availability import availability
 from steersman.ports.models.choice import known_names, model_named
-from steersman.ports.models.embedded.model import has_engine
-from steersman.ports.models.embedded.weights import catalogue, weights_in
 from steersman.ports.models.provider import ModelConfig
+from steersman.ports.models.weights import catalogue, has_engine, weights_in
 
 KEY = "SOME_API_KEY"
 SERVED = ModelConfig(

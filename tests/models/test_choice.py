@@ -10,9 +10,9 @@ from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.choice import build, choose, probe_loopback
 from steersman.ports.models.dialect import JsonDialect
-from steersman.ports.models.embedded.weights import usual
 from steersman.ports.models.provider import ModelConfig
 from steersman.ports.models.scripted import ScriptedModel
+from steersman.ports.models.weights import usual
 
 MAIN = ModelConfig(name="main", provider="openai", base_url="http://127.0.0.1:9/v1", model="qwen3")
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}

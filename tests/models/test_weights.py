@@ -2,13 +2,7 @@
 
 import pytest
 
-from steersman.ports.models.embedded.weights import (
-    PackageSource,
-    catalogue,
-    usual,
-    usual_here,
-    weights_in,
-)
+from steersman.ports.models.weights import PackageSource, catalogue, usual, usual_here, weights_in
 
 GB = 1_000_000_000
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"

@@ -27,11 +27,11 @@ from support.fleet import (
 from support.model_server import ModelServer, Recorded
 from support.postgres_server import PostgresServer
 
+from steersman.extensions.postgres.store import PostgresStore
 from steersman.gateway.home.home import open_store
 from steersman.journal.store import Store
 from steersman.machines import protocol as m
 from steersman.machines.errors import StoreError
-from steersman.postgres.home import make_home
 from steersman.workflows.paths import Paths
 
 __all__ = ["Change", "Nodes", "faults_of"]
@@ -220,7 +220,7 @@ class Nodes:
         self._server.make()
         self._place = self._ending.enter_context(closing(Place(folder / "place")))
         url = self._server.url(SCHEMA)
-        make_home(url)
+        PostgresStore.make_home(url)
         self._server.execute(_AUDIT)
         self._tools = LoneTools(folder / "tools", seed, lease)
         model = self._ending.enter_context(ModelServer(self._tools.answer))

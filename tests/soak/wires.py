@@ -24,9 +24,9 @@ from support.model_server import ModelServer, Text
 from support.patience import seconds
 from support.served import Served
 
+from steersman.extensions.mcp.client import McpClient
 from steersman.machines.errors import ToolError
 from steersman.ports.process.host import ProcessHost
-from steersman.ports.tools.mcp import McpServers
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer
 from steersman.ports.tools.tool import ToolContext
 
@@ -420,7 +420,7 @@ def _answered(folder: Path) -> Generator[Take]:
     complaints: list[Any] = []
     loop.set_exception_handler(lambda _, context: complaints.append(context))
     host = ProcessHost()
-    servers = McpServers((config,), host, folder, dict(os.environ), grace=0.05)
+    servers = McpClient((config,), host, folder, dict(os.environ), grace=0.05)
 
     async def called(text: str) -> bool:
         is_of_call = _of_call(text)

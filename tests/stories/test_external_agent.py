@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.answering import AnsweringServer
+from support.answering import AnsweringServer
 from support.driver import COMMAND, Place
 
 from .terminal import Terminal

@@ -22,9 +22,9 @@ from support.fleet import (
 from support.model_server import ModelServer
 from support.postgres_server import PostgresServer
 
+from steersman.extensions.postgres.store import PostgresStore
 from steersman.gateway.home.home import open_store
 from steersman.journal.store import Store
-from steersman.postgres.home import make_home
 from steersman.workflows.paths import Paths
 
 pytestmark = pytest.mark.nightly
@@ -58,7 +58,7 @@ def test_a_machine_dies(place: Place, own_server: Callable[..., PostgresServer])
     primary.execute("SELECT pg_reload_conf()")
     hosts = f"{primary.folder},{replica.folder}"
     url = primary.url("story", host=hosts, target_session_attrs="read-write")
-    make_home(url)
+    PostgresStore.make_home(url)
     nodes: list[FleetNode] = []
     tools = LoneTools(place.home.parent / "tools", lease=5.0)
     with ModelServer(tools.answer) as model:

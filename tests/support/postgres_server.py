@@ -173,10 +173,10 @@ def postgres_server() -> Iterator[PostgresServer]:
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of an empty home, which goes with the test."""
-    from steersman.postgres.home import make_home
+    from steersman.extensions.postgres.store import PostgresStore
 
     url = postgres_server.url()
-    make_home(url)
+    PostgresStore.make_home(url)
     yield url
     schema = url.partition("schema=")[2]
     # Under its new name nobody finds the tables any more who would lock them in another order.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from steersman.extensions.embedded.download import fetch
 from steersman.machines.errors import ModelError
-from steersman.ports.models.embedded.download import fetch
-from steersman.ports.models.embedded.weights import entry_named, fetched
+from steersman.ports.models.weights import entry_named, fetched
 from steersman.workflows.paths import Paths
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from support.matrix_server import MatrixServer, Person, Refused, python
 from support.patience import seconds
+from support.platform_reader import PlatformReader, Words
 from support.ports import HeldPort
 
 pytest.importorskip("nio", reason="the extra `matrix` is not installed")
@@ -18,7 +19,6 @@ from steersman.extensions.matrix.platform import Matrix
 from steersman.extensions.matrix.settings import MatrixSettings
 from steersman.gateway.chat.platform import (
     Chosen,
-    Inbound,
     NotSent,
     Outgoing,
     Removed,
@@ -60,48 +60,26 @@ def own_server(tmp_path: Path) -> Generator[Callable[..., MatrixServer]]:
         each.close()
 
 
-class Notebook:
-    """What a platform remembers, in a test."""
+class Notebook(Words):
+    """What the gateway remembers; `changed` when that is a place up to which it has read."""
 
     def __init__(self) -> None:
-        self.words: dict[str, str] = {}
+        super().__init__()
         self.changed = asyncio.Event()
-
-    def get(self, name: str) -> str:
-        """Return a word."""
-        return self.words.get(name, "")
 
     async def put(self, name: str, word: str) -> None:
         """Keep a word."""
-        self.words[name] = word
+        await super().put(name, word)
         if name.startswith("place "):
             self.changed.set()
 
 
-class Listener:
-    """Takes what a platform yields."""
+class Listener(PlatformReader):
+    """Takes what the gateway yields."""
 
     def __init__(self, matrix: Matrix, memory: Notebook) -> None:
+        super().__init__(matrix, memory)
         self.matrix, self.memory = matrix, memory
-        self.queue: asyncio.Queue[Inbound] = asyncio.Queue()
-        self.task = asyncio.create_task(self._take())
-
-    async def _take(self) -> None:
-        async for item in self.matrix.inbound(self.memory):
-            await self.queue.put(item)
-
-    async def next(self) -> Any:
-        """Return what was heard next."""
-        getting = asyncio.create_task(self.queue.get())
-        await asyncio.wait(
-            (getting, self.task), timeout=seconds(20), return_when=asyncio.FIRST_COMPLETED
-        )
-        if not getting.done():
-            getting.cancel()
-            if self.task.done():
-                self.task.result()
-            raise AssertionError("nothing was heard")
-        return getting.result()
 
     async def until_remembered(self) -> None:
         """Wait until a place is kept that is further on than now."""
@@ -198,7 +176,7 @@ def test_what_is_said_is_heard(server: MatrixServer, monkeypatch: pytest.MonkeyP
             ann.redact(scene.room, reply)
             removed = Removed(room=alias, sender=ann.id, message=reply)
             assert await listener.next() == removed
-            assert listener.queue.empty()
+            assert listener.is_empty
 
     run(main())
 
@@ -236,7 +214,7 @@ def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyP
                 (eve.id, "[2Jhi\nthere"),
             ]
             assert heard[1].name == "ann"  # what others see; who it is, is `sender`
-            assert listener.queue.empty()
+            assert listener.is_empty
 
     run(main())
 
@@ -407,7 +385,7 @@ def test_what_was_missed_is_read_later(
             texts = [(await listener.next()).text for _ in range(number)]
             if number:
                 await listener.until_remembered()
-            assert listener.queue.empty()
+            assert listener.is_empty
             return texts
 
     run(listen(0))
@@ -463,7 +441,7 @@ def test_a_killed_server_is_waited_for(
             assert (await listener.next()).text == "second"
             await matrix.send(out(scene, "1", "at a bad time"))
             assert await matrix.send(out(scene, "0", "early")) == await early
-            assert listener.queue.empty()
+            assert listener.is_empty
         finally:
             await matrix.aclose()
             await matrix.aclose()

@@ -147,7 +147,8 @@ export class SessionView {
     const dump = await get(`${this.path}/inspect`);
     if (this.isClosed) return;
     this.usage.show(dump);
-    this.openOfRun = Object.keys(dump.run?.questions || {});
+    const open = Object.values(dump.run?.open || {});
+    this.openOfRun = open.filter((attempt) => attempt.asked).map((attempt) => attempt.asked.question);
     this.children.load(dump.children || {});
     const goal = dump.goals?.goals?.[dump.goals.current];
     if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });

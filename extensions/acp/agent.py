@@ -1,0 +1,442 @@
+"""steersman as an agent of the Agent Client Protocol: the methods that an editor can call.
+
+Sessions of one connection may have different folders; each folder has its own host, with that folder's
+configuration. Extensions: `_session/steering` and `_session/goal`, as other agents have them, and
+`_steersman/command` for every slash command, with its reply as data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from acp import PROTOCOL_VERSION
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    HttpMcpServer,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    McpCapabilities,
+    McpServerStdio,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    Usage,
+)
+from pydantic import TypeAdapter
+
+from ...gateway.commands.command import CommandCall
+from ...gateway.commands.goal import clear_goal, goal, pause_goal, resume_goal
+from ...gateway.commands.talk import busy
+from ...gateway.conversation import Conversation
+from ...gateway.events.contract import Event, TurnUsage
+from ...gateway.home.home import refuse_run
+from ...gateway.host.host import Host
+from ...gateway.session_info import listed
+from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.mcp_offer import McpServer
+from ...ports.tools.text import visible
+from .session import CANCELLED, EditorSession
+from .update import Block, said_of
+
+T = TypeVar("T")
+BLOCKS: TypeAdapter[list[Block]] = TypeAdapter(list[Block])
+GOAL_ACTIONS: dict[str, Callable[[Mapping[str, Any]], CommandCall]] = {
+    "set": lambda params: goal(str(params.get("objective", ""))),
+    "pause": lambda params: pause_goal(),
+    "resume": lambda params: resume_goal(),
+    "clear": lambda params: clear_goal(),
+}
+_NAME = 64  # characters of a server's name
+PAGE = 100
+"""Sessions that are listed at a time."""
+
+
+class EventFeed:
+    """Brings events from the threads of the runtimes to `deliver` on this loop, in their order."""
+
+    def __init__(self, deliver: Callable[[Event, bool], Awaitable[None]]) -> None:
+        self._deliver = deliver
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
+        self._delivering = asyncio.create_task(self._run())
+
+    def put(self, event: Event, is_parked: bool) -> None:
+        """Queue an event; any thread."""
+        self.put_work(partial(self._deliver, event, is_parked))
+
+    def put_work(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Queue what is to be done between events; any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._events.put_nowait, work)
+
+    async def aclose(self) -> None:
+        """Deliver the queued events, then end."""
+        await asyncio.sleep(0)  # events that were put last arrive in the queue
+        self._events.put_nowait(None)
+        await self._delivering
+
+    async def _run(self) -> None:
+        while (work := await self._events.get()) is not None:
+            await work()
+
+
+class AcpAgent:
+    """One connection. `host_of` makes the host of a folder; `words_of` makes what writes events."""
+
+    def __init__(
+        self,
+        version: str,
+        host_of: Callable[[Path], Host],
+        words_of: Callable[[], Callable[[Event], str]],
+    ) -> None:
+        self._version = version
+        self._host_of, self._words_of = host_of, words_of
+        self._is_initialized = False
+        self._hosts: dict[Path, Host] = {}
+        self._sessions: dict[str, EditorSession] = {}
+        self._parents: dict[str, str] = {}
+        self._opening = asyncio.Lock()
+        self._entering = asyncio.Lock()  # a new session's events come after it is open
+        self._feed = EventFeed(self._deliver)
+        self._tasks = set[asyncio.Task[None]]()
+
+    def on_connect(self, conn: Client) -> None:
+        """Keep the connection's client, which receives the updates."""
+        self._client = conn
+
+    async def aclose(self) -> None:
+        """Leave every session, and close all hosts."""
+        for host in self._hosts.values():
+            await asyncio.to_thread(host.close)
+        await self._feed.aclose()
+
+    # The protocol ---------------------------------------------------------------------------------
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        """Return the capabilities of this agent."""
+        self._is_initialized = True
+        sessions = SessionCapabilities(
+            list=SessionListCapabilities(),
+            resume=SessionResumeCapabilities(),
+            close=SessionCloseCapabilities(),
+        )
+        meta: dict[str, Any] = {
+            "steering": {"supported": True},
+            "steersman": {"commandMethod": "_steersman/command"},
+        }
+        actions = list(GOAL_ACTIONS)
+        meta["goal"] = {"version": 1, "controlMethod": "_session/goal", "actions": actions}
+        return InitializeResponse(
+            protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
+                prompt_capabilities=PromptCapabilities(embedded_context=True, image=True),
+                session_capabilities=sessions,
+            ),
+            agent_info=Implementation(name="steersman", title="steersman", version=self._version),
+            auth_methods=[],
+            field_meta=meta,
+        )
+
+    async def new_session(
+        self, cwd: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> NewSessionResponse:
+        """Begin a session; its notices follow the answer."""
+        folder = _folder(cwd)
+        given, refused = servers_of(mcp_servers or ())
+        session, notices = await self._open(folder, lambda host: host.begin(folder, servers=given))
+        notices += refused
+        self._later(session, notices)
+        options: Any = await session.options()
+        return NewSessionResponse(session_id=session.id, config_options=options)
+
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> LoadSessionResponse:
+        """Resume a session, and send its conversation."""
+        session = await self._resume(cwd, session_id, mcp_servers, with_history=True)
+        options: Any = await session.options()
+        return LoadSessionResponse(config_options=options)
+
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
+        """Resume a session without sending its conversation."""
+        session = await self._resume(cwd, session_id, mcp_servers, with_history=False)
+        options: Any = await session.options()
+        return ResumeSessionResponse(config_options=options)
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> ListSessionsResponse:
+        """List the sessions that can be loaded, newest activity first."""
+        host = await self._host(_folder(cwd) if cwd else Path.cwd())
+        known = [
+            info
+            for info in await asyncio.to_thread(listed, host.store)
+            if info.has_begun
+            and not info.parent
+            and info.state != "finalized"
+            and cwd in (None, info.folder)
+        ]
+        start = int(cursor) if cursor and cursor.isdecimal() else 0
+        more = str(start + PAGE) if start + PAGE < len(known) else None
+        found = [
+            SessionInfo(
+                session_id=info.id,
+                cwd=info.folder,
+                title=info.name or info.title or None,
+                updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
+                field_meta={"steersman": {"state": info.state, "needs": info.needs}},
+            )
+            for info in known[start : start + PAGE]
+        ]
+        return ListSessionsResponse(sessions=found, next_cursor=more)
+
+    async def close_session(self, session_id: str, **_: Any) -> None:
+        """Finalize a session."""
+        session = self._known(session_id)
+        del self._sessions[session_id]
+        await asyncio.to_thread(session.conversation.finalize)
+
+    async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
+        """Send a message; the answer comes when the message is done."""
+        end = await self._known(session_id).prompt(said_of(prompt))
+        return PromptResponse(
+            stop_reason="cancelled" if end.status in CANCELLED else "end_turn",
+            usage=_usage(end.usage),
+        )
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Interrupt the running turn."""
+        await self._known(session_id).cancel()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Change a setting: `busy`."""
+        session = self._known(session_id)
+        if config_id != "busy":
+            raise RequestError(-32602, f"no setting `{config_id}`")
+        try:
+            reply = await session.run(busy.call({"mode": value}))
+        except ValueError as error:
+            raise RequestError(-32602, str(error)) from error
+        if not reply.ok:
+            raise RequestError(-32602, reply.text)
+        options: Any = await session.options()
+        return SetSessionConfigOptionResponse(config_options=options)
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer an extension."""
+        session = self._known(str(params.get("sessionId", "")))
+        match method:
+            case "session/steering":
+                said = said_of(BLOCKS.validate_python(params.get("prompt", [])))
+                return {"outcome": await session.steer(said, _wants_turn(params))}
+            case "session/goal" if (action := str(params.get("action"))) in GOAL_ACTIONS:
+                reply = await session.run(GOAL_ACTIONS[action](params))
+            case "steersman/command":
+                reply = await session.command(str(params.get("command", "")))
+            case _:
+                raise RequestError.method_not_found(f"_{method}")
+        return {"ok": reply.ok, "text": reply.text, "data": reply.data}
+
+    # Sessions -------------------------------------------------------------------------------------
+
+    def _known(self, session: str) -> EditorSession:
+        found = self._sessions.get(session)
+        if found is None:
+            raise RequestError(-32602, f"session `{session}` is not open here; load it first")
+        return found
+
+    async def _host(self, folder: Path) -> Host:
+        """Return the host of a folder, made at its first session. Raises `RequestError`."""
+        if not self._is_initialized:
+            raise RequestError(-32600, "the first request is `initialize`")
+        async with self._opening:
+            if folder not in self._hosts:
+                host = await _refusing(lambda: self._host_of(folder))
+                host.event_bus.subscribe(lambda event: self._hear(host, event))
+                self._hosts[folder] = host
+            return self._hosts[folder]
+
+    async def _open(
+        self, folder: Path, opens: Callable[[Host], Conversation]
+    ) -> tuple[EditorSession, list[str]]:
+        host = await self._host(folder)
+        async with self._entering:
+            before = len(host.notices)
+            conversation = await _refusing(lambda: opens(host))
+            conversation.stay()
+            found = await asyncio.to_thread(conversation.describe)
+            words = self._words_of()
+            session = EditorSession(
+                host, conversation, folder=found.folder, client=self._client, words=words
+            )
+            self._sessions[session.id] = session
+        choice = [host.choice.line] if host.choice is not None else []
+        first = [] if before else list(host.config.notices)
+        return session, [*choice, *first, *host.notices[before:]]
+
+    async def _resume(
+        self, cwd: str, name: str, mcp_servers: list[Any] | None, *, with_history: bool
+    ) -> EditorSession:
+        session = self._sessions.get(name)
+        notices: list[str] = []
+        if session is not None:
+            await session.introduced()  # its notices come before whatever the editor asks for next
+            if with_history:
+                await self._tell_again(session)
+        else:
+            given, refused = servers_of(mcp_servers or ())
+            session, notices = await self._open(
+                _folder(cwd), lambda host: _resumed(host, name, given)
+            )
+            notices += refused
+            if with_history:
+                await session.send_history()
+        await session.introduce(notices)
+        return session
+
+    async def _tell_again(self, session: EditorSession) -> None:
+        """Send the conversation of a session that may be at work, then what streams, then what comes."""
+        told = asyncio.get_running_loop().create_future()
+
+        async def tell(upto: int) -> None:
+            try:
+                await session.send_history(upto)
+                told.set_result(None)
+            except SteersmanError as error:
+                told.set_exception(error)
+
+        def hear(event: Event) -> None:
+            if event["session"] == session.id:
+                self._feed.put(event, False)
+
+        follow = session.host.event_bus.follow
+        follow(session.id, hear, lambda upto: self._feed.put_work(partial(tell, upto)))()
+        await told
+
+    def _later(self, session: EditorSession, notices: list[str]) -> None:
+        """Introduce a session after its answer was sent, when the editor knows the session's id."""
+
+        async def introduce() -> None:
+            await asyncio.sleep(0.05)
+            await session.introduce(notices)
+
+        task = asyncio.create_task(introduce())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Events ---------------------------------------------------------------------------------------
+
+    def _hear(self, host: Host, event: Event) -> None:
+        """Queue an event; for the runtime's thread."""
+        is_parked = event["type"] == "queue" and host.runtime.is_quiet(event["session"])
+        self._feed.put(event, is_parked)
+
+    async def _deliver(self, event: Event, is_parked: bool) -> None:
+        """Pass an event to the editor session that it belongs to."""
+        async with self._entering:
+            session = self._sessions.get(self._root(event))
+        if session is not None:
+            await session.hear(event, is_parked=is_parked)
+
+    def _root(self, event: Event) -> str:
+        """Return the session that an event belongs to; for a subagent's event its topmost ancestor."""
+        session, parent = event["session"], event.get("parent", "")
+        if parent:
+            self._parents[session] = parent
+        while session in self._parents:
+            session = self._parents[session]
+        return session
+
+
+def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> Conversation:
+    """Resume a session that is not finalized. Raises `SteersmanError`."""
+    rows = host.store.sessions()
+    if any(row.session == name and row.state == "finalized" for row in rows):
+        raise UsageError(f"session `{name}` is finalized", "begin a new one")
+    for row in (known for known in rows if known.session == name):
+        refuse_run(row)
+    return host.resume(name, servers)
+
+
+def servers_of(given: Sequence[Any]) -> tuple[list[McpServer], list[str]]:
+    """Return the MCP servers that an editor gives a session, and a notice for each unknown kind."""
+    servers: list[McpServer] = []
+    notices: list[str] = []
+    for server in given:
+        name = visible(str(server.name), _NAME)
+        match server:
+            case McpServerStdio():
+                env = {variable.name: variable.value for variable in server.env}
+                command = (server.command, *server.args)
+                servers.append(McpServer(name=name, command=command, env=env))
+            case HttpMcpServer():
+                headers = {header.name: header.value for header in server.headers}
+                servers.append(McpServer(name=name, url=server.url, headers=headers))
+            case _:
+                notices.append(
+                    f"MCP server `{name}` cannot be used: steersman knows commands and HTTP, "
+                    f"not the transport `{visible(str(server.type), _NAME)}`"
+                )
+    return servers, notices
+
+
+async def _refusing(work: Callable[[], T]) -> T:
+    """Run blocking work in a thread. Raises `RequestError` for a `SteersmanError`, with its hint."""
+    try:
+        return await asyncio.to_thread(work)
+    except SteersmanError as error:
+        message = f"{error.message}; {error.hint}" if error.hint else error.message
+        raise RequestError(-32000, message) from error
+
+
+def _folder(cwd: str) -> Path:
+    folder = Path(cwd)
+    if not (folder.is_absolute() and os.path.isdir(cwd)):  # false, too, for what can be no path
+        raise RequestError(-32602, f"`{cwd}` is no folder with an absolute path")
+    return folder.resolve()
+
+
+def _wants_turn(params: dict[str, Any]) -> bool:
+    """Whether the editor itself sends the prompt if no turn runs that a steer could enter."""
+    match params.get("_meta"):
+        case {"steering": {"idleBehavior": "promptRequired"}}:
+            return True
+        case _:
+            return False
+
+
+def _usage(used: TurnUsage | None) -> Usage | None:
+    """Return the usage of a turn; none without a turn."""
+    if used is None:
+        return None
+    return Usage(
+        total_tokens=used["input"] + used["output"],
+        input_tokens=used["input"],
+        output_tokens=used["output"],
+        cached_read_tokens=used["cache_read"],
+        cached_write_tokens=used["cache_write"],
+        thought_tokens=used["reasoning"],
+    )

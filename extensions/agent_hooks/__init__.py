@@ -1,0 +1,1 @@
+"""Hooks of ours in other agents, which tell of their sessions; needs no extra, docs/hooks.md."""

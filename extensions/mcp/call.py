@@ -1,0 +1,164 @@
+"""A tool of an MCP server as one of ours, and one call of it.
+
+A call that is stopped or too late is cancelled as the protocol says. The protocol has no answer to that:
+so a server that does not answer the call itself within `grace` is ended, with all its processes, because
+only so is it known that nothing continues. A server on the web is only told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ...machines import protocol as m
+from ...machines.conversation import ToolSchema
+from ...machines.errors import ToolError
+from ...ports.awake import wait_awake
+from ...ports.tools.mcp_offer import OfferedTool
+from ...ports.tools.text import visible
+from ...ports.tools.thread_tool import failed
+from ...ports.tools.tool import ToolContext, kept_ends
+from .foreign_schema import entries, foreign_fault
+
+if TYPE_CHECKING:
+    from .client import RunningServer
+    from .connection import PendingCall
+
+_NAME = 64  # characters of a name in a message
+_PROGRESS = 200  # characters of a report of progress
+
+
+class McpTool:
+    """A tool of a server as it was when it was listed; see `Tool`.
+
+    A call goes by what the server offers at that time: a tool that is gone fails, and the arguments are
+    checked against the newest schema. `readOnlyHint` decides only whether a call runs alone and the
+    folder is looked at around it, not whether it may run; no call counts as idempotent.
+    """
+
+    is_idempotent = False
+
+    def __init__(self, server: RunningServer, offered: OfferedTool, name: str) -> None:
+        self.server, self.offered = server, offered
+        self.schema = ToolSchema(
+            name=name, description=offered.description, parameters=_for_models(offered.schema)
+        )
+        self.is_mutating = not offered.is_read_only
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Return the fault of the arguments; empty if there is none, or only the server knows it."""
+        newest = self.server.newest(self.offered.name)
+        if newest is None:
+            name = visible(self.offered.name, _NAME)
+            return f"the server `{self.server.config.name}` no longer has the tool `{name}`"
+        fault = foreign_fault(newest.schema, arguments)
+        if fault and newest.schema != self.offered.schema:
+            fault += "; the server has changed the arguments of this tool"
+        return fault
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> McpRun:
+        """Start a call."""
+        return McpRun(self, arguments, context)
+
+
+def _for_models(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return what the APIs of models accept: an object, without alternatives at the top."""
+    refused = ("$schema", "allOf", "anyOf", "oneOf", "required")
+    kept = {key: value for key, value in schema.items() if key not in refused}
+    if not isinstance(kept.get("properties"), dict):
+        kept["properties"] = {}
+    if required := [name for name in entries(schema.get("required")) if isinstance(name, str)]:
+        kept["required"] = required
+    return kept
+
+
+class McpRun:
+    """One call of a server's tool; see `ToolRun`."""
+
+    def __init__(self, tool: McpTool, arguments: dict[str, Any], context: ToolContext) -> None:
+        self._tool, self._server = tool, tool.server
+        self._arguments, self._context = arguments, context
+        self._stopping = asyncio.Event()
+        self._pending: PendingCall | None = None
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server; 0 before it runs, and for one on the web."""
+        return self._server.pid
+
+    async def wait(self) -> m.ToolResult:
+        """Return the result; after a stop nothing of the call continues on this machine."""
+        return await asyncio.shield(self._task)
+
+    def stop(self) -> None:
+        """Begin to stop the call; a second stop has no further effect."""
+        self._stopping.set()
+
+    async def _run(self) -> m.ToolResult:
+        work = asyncio.create_task(self._answer())
+        stopped = asyncio.create_task(self._stopping.wait())
+        await wait_awake((work, stopped), self._server.config.timeout)
+        stopped.cancel()
+        return work.result() if work.done() else await self._cut_off(work)
+
+    async def _answer(self) -> m.ToolResult:
+        """Make the call, with a server that is started if it does not run."""
+        server = self._server
+        try:
+            async with server.use() as connection:
+                if fault := self._tool.fault(self._arguments):
+                    raise ToolError(fault)
+                name = self._tool.offered.name
+                self._pending = connection.call(name, self._arguments, self._report)
+                answer = await self._pending.wait()
+        except ToolError as error:
+            return failed(error)
+        data = answer.text.encode("utf-8", "replace")
+        text, spilled = await asyncio.to_thread(kept_ends, data, self._context)
+        return m.ToolResult(
+            status="failed" if answer.is_error else "ok",
+            text=text or "(no output)",
+            bytes=len(data),
+            spilled=spilled,
+            pictures=answer.pictures,
+        )
+
+    def _report(self, progress: float, total: float | None, message: str) -> None:
+        """Show a report of progress as a line of output."""
+        if self._context.on_output is not None:
+            share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+            line = f"{share} {message}".strip().replace("\n", " ")
+            self._context.on_output(visible(line, _PROGRESS) + "\n")
+
+    async def _cut_off(self, work: asyncio.Task[m.ToolResult]) -> m.ToolResult:
+        """Cancel the call, and end a server of ours that does not answer, so that nothing continues."""
+        server, name = self._server, self._server.config.name
+        status: m.ToolStatus = "killed" if self._stopping.is_set() else "timed_out"
+        why = (
+            "interrupted" if status == "killed" else f"timed out after {server.config.timeout:g} s"
+        )
+        killed: tuple[int, ...] = ()
+        survivors: tuple[int, ...] = ()
+        if self._pending is None:
+            text = f"the server `{name}` was not ready yet"
+            work.cancel()
+            await asyncio.wait((work,))
+            await server.abandon()
+        elif await self._pending.cancel(server.grace):
+            text = f"the server `{name}` has ended the call"
+            result = await work  # it may have come before it was cancelled
+            if result.status == "ok":
+                return result
+        elif server.config.url:
+            text = f"the server `{name}` was asked to end the call; whether it has is not known"
+        else:
+            text = (
+                f"the server `{name}` did not end the call, and was ended; the next call starts it"
+            )
+            killed, survivors = await server.end("a call was cut off")
+        work.cancel()
+        await asyncio.wait((work,))
+        return m.ToolResult(
+            status=status, text=f"[{why}: {text}]", killed=killed, survivors=survivors
+        )

@@ -1,0 +1,433 @@
+"""The tools of `steersman mcp`: what an MCP client may do with the sessions of a home.
+
+They are a client of the home, as `steersman send` and `stop` are: a session that some program has open is
+reached through its mailbox, of any other only the queue is changed. What a client says is said
+under a name of its own, `mcp:NAME`, is text alone (no slash command is carried out), and is routed like
+any message of a person. A run of a workflow is owned by this program, and ends with it.
+
+Every method blocks, for a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import ExitStack, aclosing, suppress
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ...cli.commands.queue import stored_queue
+from ...cli.inspection.view import dump_now, printed
+from ...cli.stored import stored
+from ...gateway.commands.command import CommandCall
+from ...gateway.commands.talk import answer, stop
+from ...gateway.conversation import Conversation
+from ...gateway.events.contract import Event, ReceiptEvent
+from ...gateway.follow import Batch, Follower
+from ...gateway.home.home import find_session, named_session
+from ...gateway.host.host import Host
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.one_shot_client import OneShotClient
+from ...gateway.outcome import Ending, Endings, later
+from ...gateway.reach import SessionReach
+from ...gateway.running import read_run, start_run
+from ...gateway.session_info import listed
+from ...gateway.views.story import story_of
+from ...gateway.wording.formats import iso
+from ...gateway.wording.redaction import Redactor
+from ...journal.store import SessionRow, Store
+from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.function import FunctionTool, tool
+from ...workflows.paths import Paths
+
+MOST_RUNS = 8
+"""Runs that a client may have open at a time."""
+MOST_SESSIONS = 100
+"""Sessions that are listed."""
+SHOWN = (
+    *("id", "name", "title", "folder", "agent", "workflow"),
+    *("state", "needs", "result", "waiting", "asking", "interrupted"),
+)
+"""What is said of a session in a list."""
+
+Json = dict[str, Any]
+How = Literal["auto", "queue", "steer", "interrupt"]
+Wait = Annotated[float, Field(ge=0, le=3600)]
+_PARAMETERS = {
+    "session": "an id, its beginning, a name, or `last`: the newest of this folder",
+    "wait": "seconds to wait for the outcome; 0 returns the receipt at once",
+    "text": "the message",
+    "question": "the id of the question, as `inspect` has it",
+    "message": "its number or id",
+    "workflow": "a name, or a file in this server's folder",
+    "variables": "values of the workflow's variables",
+}
+
+
+def _unreported(done: float, total: float, note: str) -> None:
+    """Ignore a report of progress."""
+
+
+class Caller:
+    """Who makes a call: the sender's name, and what takes reports of progress, from any thread."""
+
+    def __init__(
+        self, user: str = "mcp", report: Callable[[float, float, str], None] = _unreported
+    ) -> None:
+        self.user, self.report = user, report
+        self._waits: list[Callable[[], None]] = []
+        self._is_gone = False
+
+    def on_leave(self, wake: Callable[[], None]) -> None:
+        """Have something called when the caller no longer waits for the call."""
+        self._waits.append(wake)
+        if self._is_gone:
+            wake()
+
+    def leave(self) -> None:
+        """Wake what waits for the caller: the call was cancelled, or the client is gone."""
+        self._is_gone = True
+        for wake in self._waits:
+            wake()
+
+
+_calling: ContextVar[Caller] = ContextVar("caller")
+
+
+def call(function: FunctionTool[..., Any], arguments: Mapping[str, Any], caller: Caller) -> Any:
+    """Carry out a call of a tool, in a thread of its own. Raises `SteersmanError`."""
+    _calling.set(caller)
+    return function(**arguments)
+
+
+class HomeTools:
+    """A home as an MCP client has it; `folder` is where runs work, and where `last` looks first.
+
+    `may_answer`: the tool `answer` exists, with which a client decides about calls that need permission.
+    """
+
+    def __init__(self, environ: Mapping[str, str], folder: Path, *, may_answer: bool) -> None:
+        self._environ, self._folder = environ, folder
+        self._paths = Paths.of(environ)
+        self._redactor = Redactor(environ)
+        self._runs: dict[str, _Run] = {}
+        self._lock = threading.Lock()
+        functions: list[Callable[..., Any]] = [
+            self.list_sessions,
+            self.say,
+            self.queue,
+            self.steer,
+            self.stop,
+            self.list_queue,
+            self.inspect,
+            self.why,
+            self.run,
+            *([self.answer] if may_answer else []),
+        ]
+        made = [tool(function) for function in functions]
+        self.tools: dict[str, FunctionTool[..., Any]] = {each.name: each for each in made}
+        for each in made:
+            for name, schema in each.schema.parameters["properties"].items():
+                if name in _PARAMETERS:
+                    schema["description"] = _PARAMETERS[name]
+
+    def close(self) -> None:
+        """Interrupt the runs, with all their processes, and close them; they can be resumed."""
+        for run in list(self._runs.values()):
+            run.close()
+
+    # The tools ------------------------------------------------------------------------------------
+
+    def list_sessions(self) -> Json:
+        """List the sessions of this home, those that need a person first, then the newest."""
+        with stored(self._environ) as store:
+            found = [info for info in listed(store) if not info.parent and info.seq]
+        shown = [
+            {**{name: getattr(info, name) for name in SHOWN}, "updated": iso(info.updated)}
+            for info in found[:MOST_SESSIONS]
+        ]
+        return {"sessions": shown, "more": max(0, len(found) - MOST_SESSIONS)}
+
+    def say(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
+        """Say something to a session, as a person does: its busy mode decides what a message does.
+
+        A message that says "stop" stops the running turn.
+        """
+        return self._say(session, text, "auto", wait)
+
+    def queue(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
+        """Queue a message: it has a turn of its own when its turn comes."""
+        return self._say(session, text, "queue", wait)
+
+    def steer(self, text: str, session: str = "last", wait: Wait = 0) -> Json:
+        """Hand a message to the running turn, which goes on with it."""
+        return self._say(session, text, "steer", wait)
+
+    def stop(self, session: str = "last") -> Json:
+        """Stop the running turn of a session and all that it started; nothing that waits is lost."""
+        return self._command(session, stop())
+
+    def answer(
+        self,
+        question: str,
+        choice: str,
+        session: str = "last",
+        reason: str = "",
+    ) -> Json:
+        """Answer the question of a tool call (allow, always, deny) or of a workflow's step."""
+        call = answer.call({"question": question, "choice": choice, "reason": reason})
+        return self._command(session, call)
+
+    def list_queue(self, session: str = "last") -> Json:
+        """List the running and waiting messages of a session."""
+        with stored(self._environ) as store:
+            data: Json = self._shown(stored_queue(store, self._find(store, session)))
+        return data
+
+    def inspect(self, session: str = "last", form: Literal["tree", "json"] = "tree") -> Any:
+        """Show the state of a session: its turn, calls, open questions, queue, subagents and goal."""
+        with stored(self._environ) as store:
+            data = self._shown(dump_now(self._environ, store, self._find(store, session)))
+        return data if form == "json" else printed(data, form, {"NO_COLOR": "1"})
+
+    def why(self, message: str, session: str = "last") -> Json:
+        """Tell the history of one message, by its number or id, and why it waits."""
+        with stored(self._environ) as store:
+            row = self._find(store, session)
+            is_owned = store.is_owned(row.session)
+            story, _ = story_of(store, row, message, self._redactor, is_owned=is_owned)
+        view: Json = self._shown(story)
+        return view
+
+    def run(
+        self,
+        workflow: str,
+        variables: dict[str, str] | None = None,
+        wait: Wait = 0,
+    ) -> Json:
+        """Run a workflow in this server's folder. The run is a session: `inspect` and `stop` reach it.
+
+        It ends with this server, and `steersman run --resume last` continues it.
+        """
+        with self._lock:
+            if sum(run.is_open for run in self._runs.values()) >= MOST_RUNS:
+                raise UsageError(f"{MOST_RUNS} runs are open already", "wait for one, or stop it")
+            run = _Run(self._environ, self._paths, self._folder, workflow, variables or {})
+            self._runs[run.session] = run
+        run.report = _calling.get().report
+        run.begin()
+        woken = threading.Event()
+        run.on_end(woken.set)
+        _calling.get().on_leave(woken.set)
+        woken.wait(wait)
+        view: Json = self._shown({"session": run.session, **run.view()})
+        return view
+
+    # How they do it -------------------------------------------------------------------------------
+
+    def _say(self, session: str, text: str, how: How, wait: float) -> Json:
+        if not text.strip():
+            raise UsageError("there is no message to send")
+        key = f"k-{secrets.token_hex(8)}"
+        with stored(self._environ) as store:
+            row = self._find(store, session)
+
+            def say() -> ReceiptEvent:
+                receipt = self._client(store, row).say(text, how, is_plain=True, key=key)
+                if receipt["type"] != "accepted":
+                    why = dict(receipt)
+                    raise SteersmanError(
+                        f"not accepted: {why.get('reason')}", str(why.get("hint", ""))
+                    )
+                return receipt
+
+            outcome: Json | None = None
+            if wait and store.is_owned(row.session):
+                awaited = _Awaited(
+                    SessionReach(self._paths, self._environ, store), row.session, key
+                )
+                receipt, outcome = asyncio.run(awaited.said(say, wait, _calling.get()))
+            else:
+                receipt = say()
+            result: Json = {"session": row.session, "receipt": dict(receipt)}
+            if not store.is_owned(row.session):
+                result["note"] = "it waits until a program opens the session, and resumes its queue"
+            elif outcome is not None:
+                result["outcome"] = outcome
+        shown: Json = self._shown(result)
+        return shown
+
+    def _command(self, session: str, call: CommandCall) -> Json:
+        with stored(self._environ) as store:
+            row = self._find(store, session)
+            result = self._client(store, row).run(call)
+        if result["type"] != "result":
+            raise SteersmanError("the session did not answer")
+        if not result["ok"]:
+            raise SteersmanError(result["text"])
+        shown: Json = self._shown(
+            {"session": row.session, "text": result["text"], **result["data"]}
+        )
+        return shown
+
+    def _client(self, store: Store, row: SessionRow) -> OneShotClient:
+        return OneShotClient(self._paths, self._environ, store, row.session, _calling.get().user)
+
+    def _find(self, store: Store, name: str) -> SessionRow:
+        """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
+        if name != "last":
+            return named_session(store, name)
+        rows = store.sessions()
+        with suppress(UsageError):
+            return find_session(rows, name, self._folder)
+        return find_session(rows, name)
+
+    def _shown(self, data: Any) -> Any:
+        """Take secrets and terminal escapes out of data."""
+        return self._redactor.data(data)
+
+
+class _Awaited:
+    """One message of a client, whose end is waited for: that of its turn, or a question to a person."""
+
+    def __init__(self, reach: SessionReach, session: str, key: str) -> None:
+        self._follower = Follower(reach, session, None, below="questions", is_tied=True)
+        self._session, self._key = session, key
+        self._endings = Endings()
+        self._text = self._turn = self._item = ""
+
+    async def said(
+        self, say: Callable[[], ReceiptEvent], seconds: float, caller: Caller
+    ) -> tuple[ReceiptEvent, Json]:
+        """Send it, and wait for at most so long; return its receipt, and what became of it."""
+        async with aclosing(self._follower.batches()) as batches:
+            async for batch in batches:
+                if batch.is_joined:
+                    break
+            ended = self._endings.expect(self._key)
+            receipt = await asyncio.to_thread(say)
+            self._item = str(dict(receipt)["id"])
+            loop, waiting = (
+                asyncio.get_running_loop(),
+                asyncio.ensure_future(self._end(batches, ended)),
+            )
+            caller.on_leave(partial(later, loop, waiting.cancel))
+            await asyncio.wait((waiting,), timeout=seconds)
+            if waiting.done() and not waiting.cancelled():
+                return receipt, waiting.result()
+            waiting.cancel()
+            await asyncio.wait((waiting,))
+        return receipt, {"status": "waiting", "turn": self._turn, "text": self._text}
+
+    async def _end(self, batches: AsyncGenerator[Batch], ended: asyncio.Future[Ending]) -> Json:
+        async for batch in batches:
+            for event in batch.events:
+                if event["type"] == "question":
+                    return {"status": "asking", "question": dict(event)}
+                if event["session"] == self._session:
+                    self._hear(event)
+                if ended.done():
+                    end = ended.result()
+                    if end.status == "withdrawn":
+                        return {"status": "withdrawn"}
+                    about = {"status": end.status, "turn": end.turn, "text": self._text}
+                    return {**about, "reason": end.reason} if end.reason else about
+        return {"status": "left", "turn": self._turn, "text": self._text}
+
+    def _hear(self, event: Event) -> None:
+        self._endings.hear(event)
+        match event["type"]:
+            case "turn_started":
+                self._turn = event["turn"] if event["item"] == self._item else self._turn
+                self._text = ""
+            case "text":
+                self._text += event["delta"]
+            case "answer":
+                self._text = event["text"]
+            case "tool_started":
+                self._text = ""
+            case _:
+                return
+
+
+class _Run:
+    """One run of a workflow, in a host of its own, which is closed at its end."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        paths: Paths,
+        folder: Path,
+        workflow: str,
+        variables: Mapping[str, str],
+    ) -> None:
+        from ...workflows.flow.workflow_file import SHIPPED_WORKFLOWS, find_workflow
+
+        path = find_workflow(workflow, paths, folder).resolve()
+        places = (folder, paths.config / "workflows", SHIPPED_WORKFLOWS)
+        if not any(path.is_relative_to(place.resolve()) for place in places):
+            raise UsageError(f"`{path}` is outside of the folder `{folder}`")
+        texts = tuple(f"{name}={value}" for name, value in variables.items())
+        plan, config = read_run(str(path), texts, folder, paths, environ)
+        self.report: Callable[[float, float, str], None] = _unreported
+        self._on_end: list[Callable[[], None]] = []
+        self._result: Json = {"status": "running", "steps": []}
+        self._total = len(plan.spec.steps)
+        self._done: set[str] = set()
+        self._name = plan.spec.name
+        self._closing = threading.Lock()
+        self.is_open = True
+        self._host = Host(paths, config, environ, LaunchOptions(can_ask=True))
+        with ExitStack() as undoing:
+            undoing.callback(self._host.close)
+            self._host.event_bus.subscribe(self._hear)
+            self._conversation: Conversation = self._host.begin(folder, plan)
+            undoing.pop_all()
+        self.session = self._conversation.session
+
+    def begin(self) -> None:
+        """Start the run."""
+        start_run(self._conversation, self._name)
+
+    def on_end(self, wake: Callable[[], None]) -> None:
+        """Have something called when the run has ended."""
+        self._on_end.append(wake)
+        if not self.is_open:
+            wake()
+
+    def view(self) -> Json:
+        """Return how it ended, or that it runs."""
+        return dict(self._result)
+
+    def close(self) -> None:
+        """Leave the run; one that is not over is interrupted first. Idempotent."""
+        with self._closing:
+            if self.is_open:
+                self.is_open = False
+                self._host.close()
+
+    def _hear(self, event: Event) -> None:
+        """Take in an event; the runtime's thread."""
+        if event["type"] == "step" and "parent" not in event and "index" not in event:
+            if event["state"] not in ("pending", "running"):
+                self._done.add(event["step"])
+            self.report(len(self._done), self._total, f"{event['step']}: {event['state']}")
+        elif event["type"] == "run_ended" and "parent" not in event:
+            self._result = {
+                "status": event["status"],
+                "reason": event.get("reason", ""),
+                "output": event.get("output", ""),
+                "steps": list(event["steps"]),
+            }
+            threading.Thread(target=self._leave, name="mcp-run", daemon=True).start()
+
+    def _leave(self) -> None:
+        self.close()
+        for wake in self._on_end:
+            wake()

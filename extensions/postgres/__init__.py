@@ -1,0 +1,1 @@
+"""PostgreSQL: homes of many machines; the extra `postgres`, docs/many-machines.md."""

@@ -1,1 +1,0 @@
-"""steersman as an agent of the Agent Client Protocol."""

@@ -1,1 +1,0 @@
-"""External agents: their processes, and this program's hooks in their configurations."""

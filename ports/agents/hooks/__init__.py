@@ -1,1 +1,0 @@
-"""This program's hooks in the configurations of external agents."""

@@ -1,1 +1,0 @@
-"""A home in a PostgreSQL database, for many machines; an extra, imported where it is used."""

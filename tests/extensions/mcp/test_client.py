@@ -1,0 +1,605 @@
+"""Tools of MCP servers: names, calls, stops, restarts, changes; with our server and with real ones."""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from extensions.mcp.conftest import LONG, Play, Session, odd
+from support.mcp_servers import PIXEL
+from support.patience import seconds
+
+from steersman.machines import protocol as m
+from steersman.machines.errors import ToolError
+from steersman.ports.process.tree import is_running
+from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+# Names --------------------------------------------------------------------------------------------
+
+
+def test_a_plain_name_stays_as_it_is() -> None:
+    """Server and tool are in the name as they were given."""
+    assert tool_names("git-hub", ["list_issues"]) == {"list_issues": "mcp__git-hub__list_issues"}
+
+
+@pytest.mark.parametrize(
+    "tool", ["a b", "a.b", "a" * 100, "ü", "", "\x1b[2J", "../../etc", "a\u202eb", "\ud800"]
+)
+def test_any_name_becomes_one_that_apis_accept(tool: str) -> None:
+    """At most 64 of the characters that the APIs of models know, whatever the server says."""
+    for server in ("files", "my server", "s" * 80, "_x_", "a__b", "…"):
+        name = tool_names(server, [tool])[tool]
+        assert len(name) <= 64
+        assert all(sign.isascii() and (sign.isalnum() or sign in "_-") for sign in name)
+        assert name.startswith("mcp__")
+
+
+def test_names_that_collide_are_told_apart_whatever_their_order() -> None:
+    """Each tool has a name of its own, the same in every order, also where one imitates a digest."""
+    first = tool_names("s", ["a b"])["a b"].removeprefix("mcp__s__")
+    tools = ["a b", "a.b", "a_b", first, "x" * 80, "x" * 81]
+    names = tool_names("s", tools)
+    assert len(set(names.values())) == len(tools)
+    assert names["a_b"] == "mcp__s__a_b"
+    assert names[first] == f"mcp__s__{first}"
+    assert names == tool_names("s", reversed(tools))
+
+
+def test_tools_of_two_servers_never_have_the_same_name() -> None:
+    """Where the server's name ends and the tool's begins cannot be moved."""
+    pairs = [("a", "b__c"), ("a__b", "c"), ("a_", "_c"), ("a", "__c"), ("a b", "c"), ("a_b", "c")]
+    assert len({tool_names(server, [tool])[tool] for server, tool in pairs}) == len(pairs)
+
+
+# Calls --------------------------------------------------------------------------------------------
+
+
+def test_a_tool_is_listed_and_called(play: Play, bench: Any) -> None:
+    """A server's tool has its name, description and schema, and a call its result."""
+
+    async def scenario(session: Session) -> None:
+        status = session.servers.status("odd")
+        assert (status.state, status.program, status.protocol) == ("ready", "odd 1", "2025-06-18")
+        assert (status.instructions, status.fault) == ("Be careful.", "")
+        assert is_running(status.pid)
+        tool = session.tool("echo")
+        assert tool.schema.description == "Say the text again."
+        assert tool.schema.parameters == {
+            "type": "object",
+            "properties": {"text": {"type": "string"}},
+            "required": ["text"],
+        }
+        assert await session.call("echo", text="héllo") == m.ToolResult(
+            status="ok", text="héllo", bytes=6
+        )
+        assert session.changes == ["odd", "odd"]
+
+    play(scenario, odd())
+
+
+def test_what_a_server_hints_is_no_authority(play: Play) -> None:
+    """`readOnlyHint` decides only whether a call runs alone; no call may be repeated after a crash."""
+
+    async def scenario(session: Session) -> None:
+        assert (session.tool("look").is_mutating, session.tool("echo").is_mutating) == (False, True)
+        assert not any(tool.is_idempotent for tool in session.servers.tools())
+
+    play(scenario, odd())
+
+
+def test_arguments_are_checked_before_the_call(play: Play) -> None:
+    """A fault is one sentence, and the server is not asked."""
+
+    async def scenario(session: Session) -> None:
+        assert session.tool("echo").fault({}) == "`text` is missing"
+        assert session.tool("echo").fault({"text": 1}) == "`text` must be a text"
+        result = await session.call("echo", text=1)
+        assert (result.status, result.text) == ("failed", "Error: `text` must be a text")
+
+    play(scenario, odd())
+
+
+def test_every_kind_of_content_becomes_text(play: Play) -> None:
+    """Text is joined, a picture comes along; what is neither is described, with its size."""
+
+    async def scenario(session: Session) -> None:
+        rich = await session.call("rich")
+        assert [(one.media_type, one.data) for one in rich.pictures] == [("image/png", PIXEL)]
+        assert rich.text.split("\n") == [
+            "one",
+            "[an image, image/png, 3 bytes: not shown]",
+            "[a picture, image/png, 70 bytes]",
+            "[a sound, audio/wav, 6 bytes: not shown]",
+            "[the resource `two` at demo://2: a\\x1b[31mb]",
+            "[the resource demo://1]",
+            "inside",
+            "[the resource demo://1, 3 bytes of binary data: not shown]",
+        ]
+        assert json.loads((await session.call("structured")).text) == {"one": [1, 2]}
+        wrong = await session.call("wrong")
+        assert (wrong.status, wrong.text) == ("failed", "that is wrong")
+
+    play(scenario, odd())
+
+
+def test_a_long_result_is_cut_and_kept_in_a_file(play: Play) -> None:
+    """The model gets head and tail and the name of the file with all of it."""
+
+    async def scenario(session: Session) -> None:
+        result = await session.call("big", size=100_000)
+        assert result.bytes == 100_000
+        assert Path(result.spilled).read_text() == "x" * 100_000
+        assert len(result.text) < 4200
+        assert f"[… 96000 bytes left out; whole output in {result.spilled}" in result.text
+
+    play(scenario, odd())
+
+
+def test_progress_is_shown_as_output(play: Play, bench: Any) -> None:
+    """Each report of progress is a line of the call's output, with nothing that acts on a terminal."""
+
+    async def scenario(session: Session) -> None:
+        assert (await session.call("steps")).text == "done"
+
+    play(scenario, odd())
+    assert bench.pieces == [f"{done} of 3 step\\x1b {done}\n" for done in (1, 2, 3)]
+
+
+def test_a_server_has_its_folder_and_its_environment(
+    play: Play, bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in the folder, with the environment of tools and its own variables, and no other ones."""
+    monkeypatch.setenv("MY_TOKEN", "secret")
+
+    async def scenario(session: Session) -> None:
+        known = json.loads((await session.call("environment")).text)
+        assert known["folder"] == str(bench.folder)
+        assert known["environment"]["OWN"] == "1"
+        assert known["environment"]["HOME"] == os.environ["HOME"]
+        assert "MY_TOKEN" not in known["environment"]
+
+    play(scenario, odd(env={"OWN": "1"}), limit=100_000)
+
+
+def test_calls_of_one_server_run_at_the_same_time(play: Play) -> None:
+    """A call that waits does not keep another one, and each gets its own answer."""
+
+    async def scenario(session: Session) -> None:
+        waiting = session.start("waits")
+        answers = await asyncio.gather(*(session.call("echo", text=f"{n}") for n in range(20)))
+        assert [answer.text for answer in answers] == [f"{n}" for n in range(20)]
+        waiting.stop()
+        await waiting.wait()
+
+    play(scenario, odd())
+
+
+def test_an_unknown_server_is_named(play: Play) -> None:
+    """The error says which servers there are."""
+
+    async def scenario(session: Session) -> None:
+        with pytest.raises(ToolError, match="no MCP server `x`") as caught:
+            await session.servers.connect("x")
+        assert caught.value.hint == "known are `odd`"
+        assert session.servers.names == ("odd",)
+
+    play(scenario, odd(), is_connected=False)
+
+
+def test_resources_and_prompts_are_listed(play: Play) -> None:
+    """What a server offers beside tools is known, with names that show every character."""
+
+    async def scenario(session: Session) -> None:
+        offer = session.servers.status("odd").offer
+        assert [(each.uri, each.name, each.is_template) for each in offer.resources] == [
+            ("demo://1", "on\\u202ee", False),
+            ("demo://{n}", "n", True),
+        ]
+        (prompt,) = offer.prompts
+        assert (prompt.name, prompt.arguments) == ("on\\u202ee", (("which", True),))
+
+    play(scenario, odd("everything"))
+
+
+def pids_of(session: Session) -> list[int]:
+    """Find the processes that run our server's script in the folder of the test."""
+    found: list[int] = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            is_ours = Path(f"/proc/{name}/cwd").resolve() == session.bench.folder
+            if is_ours and b"mcp_servers.py" in Path(f"/proc/{name}/cmdline").read_bytes():
+                found.append(int(name))
+        except OSError:
+            continue  # it has ended
+    return found
+
+
+# Stops --------------------------------------------------------------------------------------------
+
+
+def test_a_stop_is_answered_by_the_server_which_goes_on(play: Play) -> None:
+    """A server that answers a cancelled call continues, and the call is reported as interrupted."""
+
+    async def scenario(session: Session) -> None:
+        pid = session.servers.status("odd").pid
+        run = session.start("waits")
+        assert run.pid == pid
+        await asyncio.sleep(0)
+        run.stop()
+        result = await run.wait()
+        assert result.status == "killed"
+        assert result.text == "[interrupted: the server `odd` has ended the call]"
+        assert (await session.call("look")).text == str(pid)
+
+    play(scenario, odd(), grace=seconds(LONG))
+
+
+def test_a_result_that_comes_first_counts(play: Play) -> None:
+    """The real result of a call that was being cancelled is not lost."""
+
+    async def scenario(session: Session) -> None:
+        run = session.start("finishes")
+        await session.call("look")  # the other call was sent before this one
+        run.stop()
+        assert await run.wait() == m.ToolResult(status="ok", text="finished first", bytes=14)
+
+    play(scenario, odd(), grace=seconds(LONG))
+
+
+def test_a_server_that_ignores_a_stop_is_ended_with_all_its_processes(
+    play: Play, bench: Any
+) -> None:
+    """`killed` is said when nothing of it is left, also what left its group; the next call starts it."""
+
+    async def scenario(session: Session) -> None:
+        pid = session.servers.status("odd").pid
+        run = session.start("deaf")
+        while not bench.pieces:
+            await asyncio.sleep(0)
+        grandchild = int((bench.folder / "grandchild").read_text())
+        assert is_running(grandchild)
+        run.stop()
+        result = await run.wait()
+        assert (result.status, set(result.killed)) == ("killed", {pid, grandchild})
+        assert not is_running(pid)
+        assert not is_running(grandchild)
+        assert "did not end the call" in result.text
+        status = session.servers.status("odd")
+        assert (status.state, status.pid) == ("ended", 0)
+        assert int((await session.call("look")).text) != pid
+
+    play(scenario, odd())
+
+
+def test_a_call_that_takes_too_long_is_cut_off(play: Play) -> None:
+    """It is reported as timed out, and the server that goes on with it is ended."""
+
+    async def scenario(session: Session) -> None:
+        pid = session.servers.status("odd").pid
+        result = await session.call("deaf")
+        assert result.status == "timed_out"
+        assert result.text.startswith(
+            "[timed out after 0.5 s: the server `odd` did not end the call"
+        )
+        assert not is_running(pid)
+
+    play(scenario, odd(timeout=0.5))
+
+
+def test_a_call_is_stopped_while_its_server_starts(play: Play, bench: Any) -> None:
+    """What was being started is dead when the stop is reported; a later call starts it again."""
+    os.mkfifo(bench.folder / "go")
+
+    def open_the_way() -> threading.Thread:
+        thread = threading.Thread(target=(bench.folder / "go").write_bytes, args=[b""])
+        thread.start()
+        return thread
+
+    async def scenario(session: Session) -> None:
+        opener = open_the_way()
+        await session.servers.connect("odd")
+        opener.join()
+        await session.call("dies")
+        run = session.start("look")
+        while not (starting := pids_of(session)):
+            await asyncio.sleep(0)
+        assert session.servers.status("odd").state == "starting"
+        run.stop()
+        result = await run.wait()
+        assert result.status == "killed"
+        assert result.text == "[interrupted: the server `odd` was not ready yet]"
+        assert not any(map(is_running, starting))
+        opener = open_the_way()
+        assert (await session.call("echo", text="there")).text == "there"
+        opener.join()
+
+    play(scenario, odd("slow"), is_connected=False)
+
+
+def test_closing_lets_a_server_exit_and_ends_one_that_does_not(play: Play) -> None:
+    """After `aclose` no server runs; afterwards none is started."""
+
+    async def scenario(session: Session) -> None:
+        pids = [session.servers.status(name).pid for name in ("odd", "stubborn")]
+        await session.servers.aclose()
+        assert not any(map(is_running, pids))
+        result = await session.call("look")
+        assert (result.status, result.text) == ("failed", "Error: the server `odd` was closed")
+
+    play(scenario, odd(), odd("stubborn", name="stubborn"))
+
+
+# Ends and restarts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "end"),
+    [
+        ("dies", "it ended with exit code 3: first line\nno more \\x1b[31mmemory"),
+        ("killed", "it was ended by signal 9"),
+    ],
+)
+def test_a_server_that_dies_in_a_call_is_started_again(play: Play, tool: str, end: str) -> None:
+    """The call fails with the reason, the next one starts the server, and nothing else is lost."""
+
+    async def scenario(session: Session) -> None:
+        pid = session.servers.status("odd").pid
+        waiting = session.start("waits")
+        await session.call("look")
+        result = await session.call(tool)
+        assert (result.status, result.text) == ("failed", f"Error: the server `odd` ended: {end}")
+        other = await waiting.wait()
+        assert (other.status, other.text) == (result.status, result.text)
+        status = await session.until(lambda status: status.state == "ended")
+        assert status.fault == end
+        assert len(session.servers.tools()) == len(status.offer.tools) > 10
+        assert int((await session.call("look")).text) not in (pid, 0)
+
+    play(scenario, odd())
+
+
+def test_restarts_are_bounded(play: Play) -> None:
+    """After so many ends a call fails at once and says why; `connect` starts the server all the same."""
+
+    async def scenario(session: Session) -> None:
+        for _ in range(3):
+            assert "exit code 3" in (await session.call("dies")).text
+        result = await session.call("look")
+        assert result.text.startswith(
+            "Error: the server `odd` ended 3 times within 600 s, so it is not started again for "
+        )
+        assert "at last: it ended with exit code 3: first line" in result.text
+        await session.servers.connect("odd")
+        assert (await session.call("look")).status == "ok"
+
+    play(scenario, odd(restart=McpRestart(most=2, period=600.0, backoff=0.0)))
+
+
+def test_a_restart_waits_longer_each_time(play: Play) -> None:
+    """Between an end and the next start there are the seconds of the rule, twice as many each time."""
+
+    async def scenario(session: Session) -> None:
+        loop = asyncio.get_running_loop()
+        for least in (0.4, 0.8):
+            await session.call("dies")
+            since = loop.time()
+            await session.call("look")
+            assert loop.time() - since > least * 0.9
+
+    play(scenario, odd(restart=McpRestart(backoff=0.4)))
+
+
+def test_an_end_that_we_made_is_no_failure(play: Play) -> None:
+    """A server that is ended for a cut-off call may be started again each time."""
+
+    async def scenario(session: Session) -> None:
+        for _ in range(3):
+            run = session.start("deaf")
+            while session.servers.status("odd").state != "ready":
+                await asyncio.sleep(0)
+            run.stop()
+            await run.wait()
+        assert (await session.call("look")).status == "ok"
+
+    play(scenario, odd(restart=McpRestart(most=0)))
+
+
+def test_a_person_restarts_a_server(play: Play) -> None:
+    """`restart` ends it and starts it."""
+
+    async def scenario(session: Session) -> None:
+        pid = session.servers.status("odd").pid
+        status = await session.servers.restart("odd")
+        assert status.pid not in (0, pid)
+        assert not is_running(pid)
+
+    play(scenario, odd())
+
+
+# Changes ------------------------------------------------------------------------------------------
+
+
+def test_tools_that_change_are_listed_again(play: Play) -> None:
+    """A new tool can be called, one that is gone says so, changed arguments are checked and noted."""
+
+    async def scenario(session: Session) -> None:
+        before = {tool.schema.name: tool for tool in session.servers.tools()}
+        await session.call("changes")
+        gone = await before["mcp__odd__look"].start({}, session.bench.context()).wait()
+        assert session.tool("fresh").is_mutating
+        assert gone.text == "Error: the server `odd` no longer has the tool `look`"
+        fault = before["mcp__odd__echo"].fault({"text": "a"})
+        assert fault == (
+            "`text` must be a whole number; the server has changed the arguments of this tool"
+        )
+        assert session.tool("echo").fault({"text": "a"}) == "`text` must be a whole number"
+        assert session.tool("wrong") is before["mcp__odd__wrong"]  # it has not changed
+
+    play(scenario, odd())
+
+
+def test_a_restless_server_is_not_asked_each_time(play: Play) -> None:
+    """A thousand notices of a change, in ten calls, are a listing a second and no more."""
+
+    async def scenario(session: Session) -> None:
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        for _ in range(10):
+            await session.call("restless")
+        listings = int((await session.call("listings")).text)
+        assert 2 <= listings <= 3 + loop.time() - since
+
+    play(scenario, odd())
+
+
+# Starts and versions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "version"),
+    [("strict", "2025-06-18"), ("oldest", "2024-11-05"), ("slow", "2025-06-18")],
+)
+def test_older_and_slow_servers_work(play: Play, bench: Any, mode: str, version: str) -> None:
+    """A server may end at the newest question, speak the first version, or take its time."""
+    os.mkfifo(bench.folder / "go")
+    opener = threading.Thread(target=(bench.folder / "go").write_bytes, args=[b""], daemon=True)
+    opener.start()
+
+    async def scenario(session: Session) -> None:
+        assert session.servers.status("odd").protocol == version
+        assert (await session.call("echo", text="yes")).text == "yes"
+        assert "exit code" in (await session.call("dies")).text
+        if mode != "slow":
+            assert (await session.call("echo", text="again")).text == "again"
+
+    play(scenario, odd(mode))
+
+
+@pytest.mark.parametrize(
+    ("config", "message", "hint"),
+    [
+        (odd("gone"), "could not be used: it ended with exit code 7: no configuration", ""),
+        (
+            odd("future"),
+            "could not be used: Unsupported protocol version from the server: 2099",
+            "",
+        ),
+        (odd("no_result"), "could not be used: ", ""),
+        (
+            odd("silent", start_timeout=1.0),
+            "was not ready within 1 s",
+            "its last error output is: waiting for a \\x1b[31mlicence; "
+            "it printed what is no message: Welcome!",
+        ),
+        (
+            McpServer(name="odd", command=("no-such-program",)),
+            "no program `no-such-program`",
+            "install",
+        ),
+        (
+            McpServer(name="odd", command=("./missing",)),
+            "could not be used: it ended with exit code",
+            "",
+        ),
+        (McpServer(name="odd", url="http://127.0.0.1:1/mcp"), "could not be used: ", ""),
+    ],
+    ids=["gone", "future", "no_result", "silent", "no_program", "no_file", "no_address"],
+)
+def test_a_server_that_cannot_be_used_says_why(
+    play: Play, config: McpServer, message: str, hint: str
+) -> None:
+    """The message has the reason, the hint has what it printed; nothing of it is left."""
+
+    async def scenario(session: Session) -> None:
+        with pytest.raises(ToolError) as caught:
+            await session.servers.connect("odd")
+        assert message in caught.value.message
+        assert hint in caught.value.hint
+        status = session.servers.status("odd")
+        assert (status.state, status.fault, status.pid) == ("ended", caught.value.message, 0)
+
+    play(scenario, config, is_connected=False)
+
+
+# Real servers -------------------------------------------------------------------------------------
+
+
+def program(name: str) -> str:
+    """Find a server of other people beside this Python, or skip the test."""
+    places = [str(Path(sys.executable).parent), str(ROOT / ".venv" / "node_modules" / ".bin")]
+    found = shutil.which(name, path=os.pathsep.join(places))
+    if found is None:
+        pytest.skip(f"`{name}` is not installed here; `.ci/venv dev` tries to")
+    return found
+
+
+def test_the_filesystem_server(play: Play, bench: Any) -> None:
+    """The server of files, from npm, lists and reads what is in the folder."""
+    (bench.folder / "notes.txt").write_text("hello\n")
+    config = McpServer(
+        name="odd",
+        command=(program("mcp-server-filesystem"), "."),
+        start_timeout=seconds(LONG),
+        timeout=seconds(LONG),
+    )
+
+    async def scenario(session: Session) -> None:
+        assert "[FILE] notes.txt" in (await session.call("list_directory", path=".")).text
+        path = str(bench.folder / "notes.txt")
+        assert (await session.call("read_text_file", path=path)).text == "hello\n"
+        outside = await session.call("read_text_file", path="/etc/hostname")
+        assert outside.status == "failed"
+
+    play(scenario, config)
+
+
+def test_the_everything_server(play: Play, bench: Any) -> None:
+    """The server that has all of the protocol, from npm: progress, pictures, a cancel."""
+    command = (program("mcp-server-everything"), "stdio")
+    config = McpServer(
+        name="odd", command=command, start_timeout=seconds(LONG), timeout=seconds(LONG)
+    )
+
+    async def scenario(session: Session) -> None:
+        status = session.servers.status("odd")
+        assert status.offer.resources
+        assert status.offer.prompts
+        assert (await session.call("echo", message="hi")).text == "Echo: hi"
+        assert "[a picture, image/png, " in (await session.call("get-tiny-image")).text
+        await session.call("trigger-long-running-operation", duration=0.2, steps=2)
+        assert bench.pieces == ["1 of 2\n", "2 of 2\n"]
+        run = session.start("trigger-long-running-operation", duration=60, steps=600)
+        while len(bench.pieces) < 3:
+            await asyncio.sleep(0)
+        run.stop()
+        assert (await run.wait()).status == "killed"
+        assert (await session.call("echo", message="again")).text == "Echo: again"
+
+    play(scenario, config)
+
+
+def test_a_python_server_of_the_newest_protocol(play: Play) -> None:
+    """The server of times, which is built on the SDK, speaks the version of 2026."""
+    config = McpServer(
+        name="odd",
+        command=(program("mcp-server-time"),),
+        start_timeout=seconds(LONG),
+        timeout=seconds(LONG),
+    )
+
+    async def scenario(session: Session) -> None:
+        assert session.servers.status("odd").protocol == "2026-07-28"
+        assert (
+            "Europe/Berlin"
+            in (await session.call("get_current_time", timezone="Europe/Berlin")).text
+        )
+
+    play(scenario, config)
