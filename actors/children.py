@@ -88,6 +88,8 @@ class SteerRelay:
                     Decision(entries=(e.SteerArrived(item=message.item, child=name),))
                 )
                 continue
+            if any(steer.item == message.item for steer in slot.steers):
+                continue  # it was handed on when the child began, just now
             slot.steers = (*slot.steers, message)
             slot.tell(self._said(message))
         late = self._member.environment.delegation.steer_deadline

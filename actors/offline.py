@@ -103,7 +103,7 @@ class OfflineSession(Member):
             queue_position=message.queue_position,
         )
         row, said = routing.looked_up(
-            environment.dispositions, waiting, Situation.BUSY, environment.policy
+            environment.dispositions, waiting, Situation.HELD, environment.policy
         )
         order = routing.enqueue(said, row, "queue")
         self._take_in(queueing.enqueue(self.record, order, environment))

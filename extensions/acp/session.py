@@ -98,8 +98,12 @@ class EditorSession:
         """Run a slash command that was typed."""
         name, _, argument = line.strip().removeprefix("/").partition(" ")
         found = NAMES.get(name.lower())
-        if found is None or found.name in NOT_HERE or found.says:
+        if found is None:
             return Reply(ok=False, text=f"No command `/{name}`.")
+        if found.name in NOT_HERE:
+            return Reply(ok=False, text=f"/{found.name}: your editor has its own way for it.")
+        if found.says:
+            return Reply(ok=False, text=f"/{found.name} is a message: send it as a prompt.")
         try:
             return await self.run(found.parse(argument))
         except UsageError as mistake:

@@ -287,7 +287,7 @@ class Host:
             lambda name: (self.publisher(name),),
             is_offline=True,
         )
-        return self._conversation(session, Path(record.folder))
+        return self._conversation(session, Path(record.folder), record.chosen_model)
 
     def take_in(self, session: str) -> None:
         """Decide about the messages in the mailbox of a session that no process has open.
@@ -430,7 +430,10 @@ class Host:
         """Tell the listeners of a session what goes wrong beside it."""
         self.publisher(session).notice(text)
 
-    def _conversation(self, session: str, folder: Path) -> Conversation:
+    def _conversation(self, session: str, folder: Path, model: str = "") -> Conversation:
+        def takes_pictures() -> bool:
+            return self.opener.takes_pictures(self.store.load(session).row.agent, model)
+
         services = Services(
             config=self.config,
             words=self._router.words,
@@ -441,7 +444,7 @@ class Host:
             profile_with=self.opener.profiles.fitted,
             begin_another=lambda: self.begin(folder).session,
             templates=lambda: templates_in(self.opener.markdown(folder)),
-            takes_pictures=lambda: self.opener.takes_pictures(self.store.load(session).row.agent),
+            takes_pictures=takes_pictures,
             take_up=lambda other: self.resume(other).session,
         )
         conversation = Conversation(self.runtime, session, services)

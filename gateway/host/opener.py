@@ -24,7 +24,7 @@ from ...ports.instructions import (
     instructions_of,
     read_instructions,
 )
-from ...ports.models.provider import takes_pictures
+from ...ports.models.provider import model_configs, takes_pictures
 from ...ports.templates import folders_of, skills_in, skills_text
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.sandbox import SandboxPolicy
@@ -165,13 +165,20 @@ class SessionOpener:
         """Return the folders that have the templates and skills of a session in `folder`."""
         return folders_of(self._paths.config, folder, is_trusted=is_trusted(self._paths, folder))
 
-    def takes_pictures(self, agent: str) -> bool:
-        """Whether an agent's model is known to take pictures; one of a program's own says so."""
+    def takes_pictures(self, agent: str, model: str = "") -> bool:
+        """Whether an agent's model is known to take pictures; one of a program's own says so.
+
+        Where none was built, since nothing runs here, `model` is what a person chose in the session.
+        """
         own = self.profiles.own_model(agent)
         if own is not None:
             return bool(getattr(own, "takes_pictures", False))
         choice = self.profiles.choice
-        return choice is not None and takes_pictures(choice.config)
+        if choice is not None:
+            return takes_pictures(choice.config)
+        known, settings = model_configs(self._config.models), self._config.agents.get(agent)
+        named = known.get(model or (settings.model if settings is not None else ""))
+        return named is not None and takes_pictures(named)
 
     def _child_profile(self, agent: str, parent: SessionRecord) -> AgentProfile:
         """Return the profile of a subagent, with servers of its own; the parent has said what fails."""

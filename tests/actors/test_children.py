@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from steersman.actors.children import ChildSlot, SteerRelay
 from steersman.actors.decisions.children import given_up, is_stale, resumable, stopped
 from steersman.journal.child_record import ChildRecord, apply_to_children
-from steersman.journal.entries import WorkflowCopy
+from steersman.journal.entries import SteerArrived, WorkflowCopy
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.journal.record import SessionRecord
 from steersman.journal.run_record import RunRecord, StepRecord
 from steersman.machines import protocol as m
@@ -106,3 +108,23 @@ def test_a_late_answer_to_an_earlier_stop_ends_no_child(state: str) -> None:
     report = m.ChildReport(name="kid", kind="stopped", order=8)
     assert is_stale(child, report)
     assert not is_stale(child, replace(report, order=10))
+
+
+def test_a_steer_that_a_beginning_child_was_handed_arrives_once() -> None:
+    """The order to pass it on may come after the child has begun, and was handed all that waits."""
+    said = m.Said(text="hurry")
+    item = ItemRecord(id="m2", number=2, said=said, for_children={"kid": ""})
+    queue = QueueRecord(items={"m2": item}, order=("m2",))
+    record = SessionRecord(id="s1", queue=queue, children={"kid": replace(KID, state="working")})
+    decided: list[Any] = []
+    environment = SimpleNamespace(delegation=DelegationPolicy(steer_deadline=0.0))
+    member: Any = SimpleNamespace(record=record, environment=environment, decide=decided.append)
+    slot = ChildSlot(number=1)
+    relay = SteerRelay(member, {"kid": slot})
+    relay.hand_on("kid", slot)
+    relay.pass_steer(m.PassSteer(item="m2", names=("kid",), said=said))
+    report = m.ChildReport(name="kid", kind="steered", key="s1:m2", turn="t1", step=2)
+    relay.arrived(report, slot)
+    relay.arrived(report, slot)
+    arrived = SteerArrived(item="m2", child="kid", turn="t1", step=2)
+    assert [decision.entries for decision in decided] == [(arrived,)]
