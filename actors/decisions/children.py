@@ -14,6 +14,7 @@ from ...machines import protocol as m
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
 from ...machines.lifecycles import SUBAGENT
+from ...machines.result_routing import Return
 from ..gate import never_started
 from .decision import NOTHING, Decision
 from .results import returned, seed, way_home
@@ -111,12 +112,17 @@ def opening(record: SessionRecord, child: e.ChildStarted | ChildRecord) -> m.Ope
 
 
 def _name(record: SessionRecord, wanted: str, agent: str, taken: set[str]) -> str:
-    """Return the name that was wanted, or one like it while another child can still bear that."""
+    """Return the name that was wanted, or one like it while another child can still bear that.
+
+    That child may be kept, its session may still be closing, or its result on the way.
+    """
     known = record.children.get(wanted)
-    is_kept = known is not None and known.state == "interrupted"
-    is_ending = wanted in taken and known is not None and not known.is_at_work
-    if wanted and not is_kept and not is_ending:
+    if wanted and (known is None or known.is_at_work):
         return wanted
+    if wanted and known is not None and known.state != "interrupted" and wanted not in taken:
+        is_owed = record.run is None and known.goes not in ("", Return.KEEP)
+        if known.is_returned or not is_owed:
+            return wanted
     base = wanted or agent
     same = sum(child.agent == agent for child in record.children.values())
     number = 2 if wanted else 1 + same

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 from simulation.scene import (
     SESSION_FIRST,
     answer,
@@ -648,6 +649,28 @@ def test_the_name_of_a_child_that_is_just_ending_is_not_given_again() -> None:
         )
         found = children.delegate(made.record, order, ("kid",), made.environment)
         assert [getattr(entry, "child", "") for entry in found.entries] == ["kid-2"]
+
+
+def test_the_name_of_a_child_whose_result_is_on_its_way_is_not_given_again() -> None:
+    """Its result is told from that of a new child by the name: they would be taken for one."""
+    with scene() as made:
+        work(made)
+        answer(made, start_child("kid"))
+        run(made, has_asked(made, "s1-1"))
+        answer(made, path="children/kid")
+        run(made, has(made, e.ChildEnded))
+        record, turn = made.record, made.record.turns["t1"]
+        order = m.Delegate(
+            turn="t1", epoch=turn.epoch, call="c9", arguments={"task": "again", "name": "kid"}
+        )
+
+        def named(is_returned: bool) -> str:
+            kid = replace(record.children["kid"], is_returned=is_returned)
+            known = replace(record, children={"kid": kid})
+            found = children.delegate(known, order, (), made.environment)
+            return next(entry.child for entry in found.entries if isinstance(entry, e.ChildStarted))
+
+        assert (named(is_returned=False), named(is_returned=True)) == ("kid-2", "kid")
 
 
 def test_a_steer_of_a_turn_that_has_ended_is_a_message() -> None:
