@@ -31,7 +31,7 @@ from ..gateway.home.home import find_session, named_session
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.one_shot_client import OneShotClient
-from ..gateway.outcome import Ending, Endings, later
+from ..gateway.outcome import StoredOutcome, later
 from ..gateway.reach import SessionReach
 from ..gateway.running import read_run, start_run
 from ..gateway.session_info import listed
@@ -249,9 +249,8 @@ class HomeTools:
 
             outcome: Json | None = None
             if wait and store.is_owned(row.session):
-                awaited = _Awaited(
-                    SessionReach(self._paths, self._environ, store), row.session, key
-                )
+                reach = SessionReach(self._paths, self._environ, store)
+                awaited = _Awaited(reach, row.session)
                 receipt, outcome = asyncio.run(awaited.said(say, wait, _calling.get()))
             else:
                 receipt = say()
@@ -296,11 +295,10 @@ class HomeTools:
 class _Awaited:
     """One message of a client, whose end is waited for: that of its turn, or a question to a person."""
 
-    def __init__(self, reach: SessionReach, session: str, key: str) -> None:
+    def __init__(self, reach: SessionReach, session: str) -> None:
         self._follower = Follower(reach, session, None, below="questions", is_tied=True)
-        self._session, self._key = session, key
-        self._endings = Endings()
-        self._text = self._turn = self._item = ""
+        self._store, self._session = reach.store, session
+        self._text = self._turn = ""
 
     async def said(
         self, say: Callable[[], ReceiptEvent], seconds: float, caller: Caller
@@ -310,13 +308,10 @@ class _Awaited:
             async for batch in batches:
                 if batch.is_joined:
                     break
-            ended = self._endings.expect(self._key)
             receipt = await asyncio.to_thread(say)
-            self._item = str(dict(receipt)["id"])
-            loop, waiting = (
-                asyncio.get_running_loop(),
-                asyncio.ensure_future(self._end(batches, ended)),
-            )
+            item = str(dict(receipt)["id"])
+            loop = asyncio.get_running_loop()
+            waiting = asyncio.ensure_future(self._end(batches, item))
             caller.on_leave(partial(later, loop, waiting.cancel))
             await asyncio.wait((waiting,), timeout=seconds)
             if waiting.done() and not waiting.cancelled():
@@ -325,26 +320,31 @@ class _Awaited:
             await asyncio.wait((waiting,))
         return receipt, {"status": "waiting", "turn": self._turn, "text": self._text}
 
-    async def _end(self, batches: AsyncGenerator[Batch], ended: asyncio.Future[Ending]) -> Json:
-        async for batch in batches:
+    async def _end(self, batches: AsyncGenerator[Batch], item: str) -> Json:
+        stored = StoredOutcome(self._store, self._session, item, with_turn=True)
+        outcome = await asyncio.to_thread(stored.look)
+        while outcome is None:
+            batch = await anext(batches, None)
+            if batch is None:
+                return {"status": "left", "turn": self._turn, "text": self._text}
             for event in batch.events:
                 if event["type"] == "question":
                     return {"status": "asking", "question": dict(event)}
                 if event["session"] == self._session:
-                    self._hear(event)
-                if ended.done():
-                    end = ended.result()
-                    if end.status == "withdrawn":
-                        return {"status": "withdrawn"}
-                    about = {"status": end.status, "turn": end.turn, "text": self._text}
-                    return {**about, "reason": end.reason} if end.reason else about
-        return {"status": "left", "turn": self._turn, "text": self._text}
+                    self._hear(event, item)
+            if any(event["seq"] for event in batch.events):
+                outcome = await asyncio.to_thread(stored.look)
+        if outcome.status == "withdrawn":
+            return {"status": "withdrawn"}
+        status = {"done": "completed", "steered": "completed"}.get(outcome.status, outcome.status)
+        about = {"status": status, "turn": outcome.turn, "text": outcome.text}
+        return {**about, "reason": outcome.reason} if outcome.status == "failed" else about
 
-    def _hear(self, event: Event) -> None:
-        self._endings.hear(event)
+    def _hear(self, event: Event, item: str) -> None:
+        """Keep what the agent says meanwhile."""
         match event["type"]:
             case "turn_started":
-                self._turn = event["turn"] if event["item"] == self._item else self._turn
+                self._turn = event["turn"] if event["item"] == item else self._turn
                 self._text = ""
             case "text":
                 self._text += event["delta"]

@@ -759,7 +759,6 @@ class Home:
         self._links: WeakValueDictionary[str, Link] = WeakValueDictionary()
         self._is_hermetic = is_hermetic
         self._introducing = threading.Lock()
-        self._outcomes: dict[str, Outcomes] = {}
         self._closing = ExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -791,7 +790,6 @@ class Home:
         self._runs.clear()
         self._links.clear()
         self._handles.clear()
-        self._outcomes.clear()
         await asyncio.to_thread(self._closing.close)
         self._loop = None
 
@@ -822,12 +820,6 @@ class Home:
 
     def _following(self, host: Host) -> Host:
         """Follow the sessions of a host."""
-
-        def watch(session: str) -> tuple[Outcomes, ...]:
-            self._outcomes[session] = Outcomes(session, lambda: host.store)
-            return (self._outcomes[session],)
-
-        host.watching = watch
         host.event_bus.subscribe(self._hear)
         return host
 
@@ -1002,7 +994,7 @@ class Home:
     def _link(self, conversation: Conversation, host: Host) -> Link:
         session = conversation.session
         reach = SessionReach(*self._places, host.store, lambda _: host)
-        link = self._links[session] = Link(session, self._outcomes.pop(session), reach)
+        link = self._links[session] = Link(session, host.outcomes[session], reach)
         return link
 
 

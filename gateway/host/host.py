@@ -8,6 +8,7 @@ from concurrent.futures import wait
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ...actors.agent_profile import AgentProfile
 from ...actors.environment import Observer
@@ -41,6 +42,7 @@ from ..home.retention import StorageLimit, queues_folder
 from ..home.trash import Trash
 from ..launch_options import LaunchOptions
 from ..mail_reader import MailReader
+from ..outcome import Outcomes
 from ..recall import recalled
 from ..running import RunPlan
 from ..trace_context import Telemetry
@@ -56,10 +58,10 @@ from .router import EventBus, Opening, Router
 class Host:
     """One process's sessions, models and event bus.
 
-    `store` is that of a home elsewhere. `watching` returns what else observes a session that is opened
-    from now on; `recorders` observe subagents, too. `opening` opens a session for another program, where
-    this one does that; it gets the parameters of `begin`. `evicting` gives a session back, in a node.
-    `woken` is called when mail has come, also for sessions that no process owns.
+    `store` is that of a home elsewhere. `outcomes` has what becomes of the messages of each session that
+    is open here. `recorders` observe all sessions, also subagents'. `opening` opens a session for another
+    program, where this one does that; it gets the parameters of `begin`. `evicting` gives a session back,
+    in a node. `woken` is called when mail has come, also for sessions that no process owns.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class Host:
             mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
         )
         self.conversations: dict[str, Conversation] = {}
-        self.watching: Callable[[str], tuple[Observer, ...]] = lambda session: ()
+        self.outcomes = WeakValueDictionary[str, Outcomes]()
         self.recorders: tuple[Observer, ...] = ()
         self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.evicting: Callable[[str], None] | None = None
@@ -324,8 +326,9 @@ class Host:
         return EventPublisher(session, self.event_bus.publish, time.time, parent)
 
     def _observers(self, session: str) -> tuple[Observer, ...]:
+        outcomes = self.outcomes[session] = Outcomes(session, lambda: self.store)
         return (
-            *self.watching(session),  # first: a subscriber to an event may ask them about it
+            outcomes,  # first: a subscriber to an event may ask about it
             self.publisher(session),
             HookObserver(session, self._hooks),
             *self._recorders(session),

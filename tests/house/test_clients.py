@@ -76,14 +76,29 @@ def test_a_session_is_described_in_one_place(modules: list[Any]) -> None:
     assert calling(modules, "SessionInfo") == {"gateway/session_info.py", "gateway/acp/agent.py"}
 
 
-def test_an_outcome_is_computed_in_one_module(modules: list[Any]) -> None:
-    """What became of a message is told by records or by events, both in `outcome`.
+def making(modules: list[Any], called: str) -> list[str]:
+    """Name the functions that call a constructor, once for each."""
+    return [
+        f"{module.name}:{function.name}"
+        for module in modules
+        for function in ast.walk(module.tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any(
+            isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == called
+            for node in ast.walk(function)
+        )
+    ]
+
+
+def test_an_outcome_is_computed_in_one_function(modules: list[Any]) -> None:
+    """What became of a message is computed once, from the record; nothing computes it from events.
 
     Rooms of a chat and stories tell what happened; the command line waits until nothing runs.
     """
+    assert making(modules, "Outcome") == ["gateway/outcome.py:_outcome"]
     found: set[str] = set()
     for module in clients(modules):
         words = {node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
         if {"steered", "turn_ended", "withdrawn"} <= words:
             found.add(module.name)
-    assert found == {"gateway/outcome.py", "gateway/views/story.py"}
+    assert found == {"gateway/views/story.py"}
