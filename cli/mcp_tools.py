@@ -30,9 +30,9 @@ from ..gateway.follow import Batch, Follower
 from ..gateway.home.home import find_session, named_session
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.one_shot_client import OneShotClient
 from ..gateway.outcome import StoredOutcome, later
 from ..gateway.reach import SessionReach
+from ..gateway.remote_session import RemoteSession
 from ..gateway.running import read_run, start_run
 from ..gateway.session_info import listed
 from ..gateway.views.story import story_of
@@ -239,7 +239,7 @@ class HomeTools:
             row = self._find(store, session)
 
             def say() -> ReceiptEvent:
-                receipt = self._client(store, row).say(text, how, is_plain=True, key=key)
+                receipt = self._remote(store, row).say(text, how, is_plain=True, key=key)
                 if receipt["type"] != "accepted":
                     why = dict(receipt)
                     raise SteersmanError(
@@ -265,7 +265,7 @@ class HomeTools:
     def _command(self, session: str, call: CommandCall) -> Json:
         with stored(self._environ) as store:
             row = self._find(store, session)
-            result = self._client(store, row).run(call)
+            result = self._remote(store, row).run(call)
         if result["type"] != "result":
             raise SteersmanError("the session did not answer")
         if not result["ok"]:
@@ -275,8 +275,9 @@ class HomeTools:
         )
         return shown
 
-    def _client(self, store: Store, row: SessionRow) -> OneShotClient:
-        return OneShotClient(self._paths, self._environ, store, row.session, _calling.get().user)
+    def _remote(self, store: Store, row: SessionRow) -> RemoteSession:
+        reach = SessionReach(self._paths, self._environ, store)
+        return reach.remote(row.session, user=_calling.get().user)
 
     def _find(self, store: Store, name: str) -> SessionRow:
         """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""

@@ -45,9 +45,9 @@ from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
 from .follow import Follower
 from .host.router import EventBus
-from .one_shot_client import Unanswered
-from .reach import SessionLink, SessionReach
+from .reach import SessionReach
 from .remote import OwnerGone
+from .remote_session import RemoteSession, Unanswered
 from .running import Works
 from .session_choice import SessionChoice
 
@@ -137,7 +137,7 @@ class RequestSender:
 
     def __init__(
         self,
-        remote: SessionLink,
+        remote: RemoteSession,
         on_result: Callable[[Any], None],
         on_fault: Callable[[Exception, Mapping[str, Any]], None],
     ) -> None:
@@ -207,7 +207,7 @@ class AttachedSession:
         self._is_closing = False
         self._reach, self._owner, self._is_near = reach, owner, reach.is_near(owner)
         self._next = self._told = ""
-        self._link = reach.link(session, owner)
+        self._link = reach.remote(session, owner)
         self._requests = RequestSender(self._link, self._answered, self._failed)
         self._stop_listening: Callable[[], object] = lambda: None
         self.publisher = EventPublisher(session, event_bus.publish, time.time)
@@ -223,7 +223,7 @@ class AttachedSession:
 
     def _tell_state(self, last: int) -> int:
         """Tell how the session is, of which entry `last` was told of; return the entry that is known."""
-        with closing(self._reach.link(self.session, self._owner)) as asked:
+        with closing(self._reach.remote(self.session, self._owner)) as asked:
             data: dict[str, Any] = asked.call("inspect")
         running = data["turn"] if data["state"] == "busy" else ""
         said_before = list(self._recall(self.session, last, running))

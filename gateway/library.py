@@ -42,6 +42,7 @@ from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
 from .commands.command import CommandCall, Reply
 from .commands.registry import call
+from .commands.talk import smalltalk
 from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
@@ -51,7 +52,6 @@ from .host.host import Host
 from .host.profile_factory import OwnAgent
 from .host.typed_output import AGAIN, TypedOutput
 from .launch_options import LaunchOptions
-from .one_shot_client import OneShotClient
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .reach import SessionReach
@@ -329,20 +329,14 @@ class SessionHandle:
         Such a command may also be data. Raises `Rejected`. A command with the key of an earlier one is
         carried out again.
         """
-        if isinstance(text, str):
-            return await self._sent(
-                text, user, key, lambda key: self._client.say(text, "auto", key)
-            )
-        name, run = text.command.name, self._client.run
-        return await self._sent(name, user, key, lambda key: run(text, key))
+        return await self._sent(text, None, user, key)
 
     async def side_talk(
         self, text: str, user: str | Person | None = None, *, key: str = ""
     ) -> Receipt:
         """Ask something beside the work; its answer is offered in the queue. Raises `Rejected`."""
-        sent = await self._sent(text, user, key, lambda key: self._client.side_talk(text, key))
-        assert isinstance(sent, Receipt)
-        return sent
+        _check_text(text)
+        return cast("Receipt", await self._sent(smalltalk(text), None, user, key))
 
     async def _send(
         self,
@@ -352,34 +346,50 @@ class SessionHandle:
         key: str = "",
         shown: Sequence[Picture] = (),
     ) -> Receipt:
-        """Send a message and wait for its receipt. Raises `Rejected`."""
-        send = self._client.send_message
-        sent = await self._sent(text, user, key, lambda key: send(text, how, key, pictures=shown))
-        assert isinstance(sent, Receipt)
-        return sent
+        return cast("Receipt", await self._sent(text, how, user, key, shown))
 
     async def _sent(
         self,
-        text: str,
+        said: str | CommandCall,
+        how: str | None,
         user: str | Person | None,
         key: str,
-        send: Callable[[str], Reply | None],
+        shown: Sequence[Picture] = (),
     ) -> Receipt | Reply:
-        """Send a text with a key, and wait for what becomes of it. Raises `Rejected`."""
-        _check_text(text)
+        """Send a text or a command with a key, and wait for what becomes of it. Raises `Rejected`.
+
+        In a text without `how`, a slash at the beginning has its meaning.
+        """
+        if not isinstance(said, CommandCall):
+            _check_text(said)
         if self._link.over:
             raise Rejected(self._link.over, _NEXT[self._link.over])
-        key = key or f"k-{uuid4().hex}"
+        return await self._taken(said, how, user, key or f"k-{uuid4().hex}", shown)
+
+    async def _taken(
+        self,
+        said: str | CommandCall,
+        how: str | None,
+        user: str | Person | None,
+        key: str,
+        shown: Sequence[Picture],
+    ) -> Receipt | Reply:
         answered = self._link.await_receipt(key)
 
         def speak() -> Reply | None:
             with self._speaking(user):
-                return send(key)
+                if isinstance(said, CommandCall):
+                    return self._client.run(said, key)
+                if how is None:
+                    return self._client.say(said, "auto", key)
+                self._client.send_message(said, how, key, pictures=shown)
+                return None
 
         reply = await asyncio.to_thread(speak)
-        if reply is not None:
-            return reply
-        event = await answered
+        return reply if reply is not None else self._receipt(await answered)
+
+    def _receipt(self, event: Mapping[str, Any]) -> Receipt:
+        """Return the receipt of an accepted message. Raises `Rejected`."""
         if event["type"] == "rejected":
             reason = str(event["reason"])
             raise Rejected(reason, _NEXT.get(reason) or str(event.get("hint", "")))
@@ -572,62 +582,39 @@ class SessionElsewhere(SessionHandle):
         is_over = reach.store.row(self.id).state == "finalized"
         return not is_over and reach.owner(self.id) is not None
 
-    def _call(self, method: str, user: str | Person | None = None, **params: Any) -> Any:
-        """Have the session's program carry a method of the control socket out; blocks."""
+    async def _taken(
+        self,
+        said: str | CommandCall,
+        how: str | None,
+        user: str | Person | None,
+        key: str,
+        shown: Sequence[Picture],
+    ) -> Receipt | Reply:
+        if shown:
+            raise UsageError("pictures can be shown only to a session that is open here")
+        if isinstance(said, CommandCall):
+            named = {"name": said.command.name, "arguments": dict(said.arguments)}
+            return await self._called("command", user, client_id=key, **named)
+        way = {} if how is None else {"as": how, "plain": True}
+        return await self._called("say", user, client_id=key, text=said, **way)
+
+    async def _called(
+        self, method: str, user: str | Person | None, **params: Any
+    ) -> Receipt | Reply:
+        """Have the session's program carry a method of the control socket out."""
         if isinstance(user, Person):
             raise UsageError(
                 f"session `{self.id}` is open in another program, which knows no rights of `{user.name}`",
                 "give the name alone, or `resume` the session here when that program has left it",
             )
-        reach = self._link.reach
-        client = OneShotClient(reach.paths, reach.environ, reach.store, self.id, user or "")
-        return client.call(method, **params)
-
-    async def _said(
-        self, method: str, user: str | Person | None, key: str, **params: Any
-    ) -> Receipt | Reply:
-        """Send something with a key, and take its receipt. Raises `Rejected`."""
-        event = await asyncio.to_thread(self._call, method, user, client_id=key, **params)
-        if event["type"] == "rejected":
-            raise Rejected(str(event["reason"]), str(event.get("hint", "")))
+        remote = self._link.reach.remote(self.id, user=user or "")
+        event = await asyncio.to_thread(partial(remote.call, method, **params))
         if event["type"] == "result":
             return Reply(ok=event["ok"], data=event["data"], text=event["text"])
-        return Receipt(self._link, event)
-
-    async def _send(
-        self,
-        text: str,
-        how: str,
-        user: str | Person | None,
-        key: str = "",
-        shown: Sequence[Picture] = (),
-    ) -> Receipt:
-        if shown:
-            raise UsageError("pictures can be shown only to a session that is open here")
-        _check_text(text)
-        said = {"text": text, "as": how, "plain": True}
-        return cast("Receipt", await self._said("say", user, key, **said))
-
-    async def enter(
-        self, text: str | CommandCall, user: str | Person | None = None, *, key: str = ""
-    ) -> Receipt | Reply:
-        """Send what a person typed; see `SessionHandle.enter`."""
-        if isinstance(text, str):
-            _check_text(text)
-            return await self._said("say", user, key, text=text)
-        arguments = dict(text.arguments)
-        return await self._said("command", user, key, name=text.command.name, arguments=arguments)
-
-    async def side_talk(
-        self, text: str, user: str | Person | None = None, *, key: str = ""
-    ) -> Receipt:
-        """Ask something beside the work; see `SessionHandle.side_talk`."""
-        _check_text(text)
-        asked = {"name": "smalltalk", "arguments": {"text": text}}
-        return cast("Receipt", await self._said("command", user, key, **asked))
+        return self._receipt(event)
 
     async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        reply = await self._said("command", None, "", name=name, arguments=arguments)
+        reply = await self._called("command", None, name=name, arguments=arguments)
         if not isinstance(reply, Reply) or not reply.ok:
             raise UsageError(reply.text if isinstance(reply, Reply) else f"{name} was refused")
         return dict(reply.data)
@@ -638,13 +625,13 @@ class SessionElsewhere(SessionHandle):
         """Answer a question; see `SessionHandle.answer`."""
         _one_of(choice, Choice, "choice")
         given = {"id": question, "choice": choice, "reason": reason}
-        reply = await self._said("answer", user, "", **given)
+        reply = await self._called("answer", user, **given)
         if not isinstance(reply, Reply) or not reply.ok:
             raise UsageError(reply.text if isinstance(reply, Reply) else "it was refused")
 
     def queue(self) -> dict[str, Any]:
         """Return the queue; see `SessionHandle.queue`."""
-        queue: dict[str, Any] = self._call("queue")
+        queue: dict[str, Any] = self._link.reach.remote(self.id).call("queue")
         return queue
 
     def inspect(self) -> dict[str, Any]:
@@ -653,8 +640,8 @@ class SessionElsewhere(SessionHandle):
         owner = reach.owner(self.id)
         if owner is None:
             raise UsageError(f"no program has session `{self.id}` open", _NEXT[_LEFT])
-        with closing(reach.link(self.id, owner)) as link:
-            state: dict[str, Any] = link.call("inspect")
+        with closing(reach.remote(self.id, owner)) as remote:
+            state: dict[str, Any] = remote.call("inspect")
             return state
 
     async def close(self) -> None:
