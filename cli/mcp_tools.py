@@ -22,9 +22,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ..gateway.client import SessionClient
 from ..gateway.commands.command import CommandCall
 from ..gateway.commands.talk import answer, stop
-from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event, ReceiptEvent
 from ..gateway.follow import Batch, Follower
 from ..gateway.home.home import find_session, named_session
@@ -70,15 +70,13 @@ _PARAMETERS = {
 }
 
 
-def _unreported(done: float, total: float, note: str) -> None:
-    """Ignore a report of progress."""
-
-
 class Caller:
     """Who makes a call: the sender's name, and what takes reports of progress, from any thread."""
 
     def __init__(
-        self, user: str = "mcp", report: Callable[[float, float, str], None] = _unreported
+        self,
+        user: str = "mcp",
+        report: Callable[[float, float, str], None] = lambda _done, _total, _note: None,
     ) -> None:
         self.user, self.report = user, report
         self._waits: list[Callable[[], None]] = []
@@ -376,7 +374,7 @@ class _Run:
             raise UsageError(f"`{path}` is outside of the folder `{folder}`")
         texts = tuple(f"{name}={value}" for name, value in variables.items())
         plan, config = read_run(str(path), texts, folder, paths, environ)
-        self.report: Callable[[float, float, str], None] = _unreported
+        self.report: Callable[[float, float, str], None] = lambda _done, _total, _note: None
         self._on_end: list[Callable[[], None]] = []
         self._result: Json = {"status": "running", "steps": []}
         self._total = len(plan.spec.steps)
@@ -388,7 +386,7 @@ class _Run:
         with ExitStack() as undoing:
             undoing.callback(self._host.close)
             self._host.event_bus.subscribe(self._hear)
-            self._conversation: Conversation = self._host.begin(folder, plan)
+            self._conversation: SessionClient = self._host.begin(folder, plan)
             undoing.pop_all()
         self.session = self._conversation.session
 

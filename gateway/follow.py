@@ -41,10 +41,6 @@ class Batch(NamedTuple):
     is_joined: bool = False
 
 
-def _never() -> bool:
-    return False
-
-
 class Follower:
     """Reads one session; `after` is the number of the entry that was seen last, none: what comes.
 
@@ -61,7 +57,7 @@ class Follower:
         *,
         is_whole: bool = False,
         below: Below = "nothing",
-        is_over: Callable[[], bool] = _never,
+        is_over: Callable[[], bool] = lambda: False,
         look: float | None = LOOK,
         is_tied: bool = False,
     ) -> None:

@@ -30,12 +30,12 @@ from ..machines import protocol as m
 from ..machines.conversation import Picture
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.people import DEFAULT_RIGHTS, Person
+from ..machines.value import Value
 from ..ports.models.model import Model
 from ..ports.picture import PICTURES, picture
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
-from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
 from ..workflows.stored_keys import add_stored_keys
@@ -47,7 +47,7 @@ from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
 from .follow import LOOK, Follower, OutcomesElsewhere
-from .home.home import find_session, refuse_run, store_at
+from .home.home import existing_folder, find_session, refuse_run, store_at
 from .host.host import Host
 from .host.profile_factory import OwnAgent
 from .host.typed_output import AGAIN, TypedOutput
@@ -57,10 +57,11 @@ from .own_agent import agent_settings
 from .reach import SessionReach
 from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed
+from .speaker import spoken_by
 from .wording.acknowledgement import REJECTIONS
 
 if TYPE_CHECKING:
-    from .conversation import Conversation
+    from .client import SessionClient
 
 How = Literal["queue", "steer", "interrupt"]
 Scope = Literal["turn", "last", "undo"]
@@ -279,11 +280,21 @@ class Link:
             )
 
 
+class _Said(Value):
+    """What is sent to a session; in a text without `how`, a slash at the beginning has its meaning."""
+
+    text: str | CommandCall
+    how: str | None = None
+    user: str | Person | None = None
+    key: str = ""
+    shown: tuple[Picture, ...] = ()
+
+
 class SessionHandle:
     """A session that this program runs."""
 
     def __init__(
-        self, conversation: Conversation, link: Link, output: TypedOutput | None = None
+        self, conversation: SessionClient, link: Link, output: TypedOutput | None = None
     ) -> None:
         self.id = conversation.session
         self._output = output
@@ -319,7 +330,8 @@ class SessionHandle:
         if how is not None:
             _one_of(how, How, "how")
         shown = await asyncio.to_thread(_pictures, images)
-        return await self._send(text, how or "auto", user, key, shown)
+        said = _Said(text=text, how=how or "auto", user=user, key=key, shown=tuple(shown))
+        return cast("Receipt", await self._sent(said))
 
     async def enter(
         self, text: str | CommandCall, user: str | Person | None = None, *, key: str = ""
@@ -329,60 +341,33 @@ class SessionHandle:
         Such a command may also be data. Raises `Rejected`. A command with the key of an earlier one is
         carried out again.
         """
-        return await self._sent(text, None, user, key)
+        return await self._sent(_Said(text=text, user=user, key=key))
 
     async def side_talk(
         self, text: str, user: str | Person | None = None, *, key: str = ""
     ) -> Receipt:
         """Ask something beside the work; its answer is offered in the queue. Raises `Rejected`."""
         _check_text(text)
-        return cast("Receipt", await self._sent(smalltalk(text), None, user, key))
+        return cast("Receipt", await self._sent(_Said(text=smalltalk(text), user=user, key=key)))
 
-    async def _send(
-        self,
-        text: str,
-        how: str,
-        user: str | Person | None,
-        key: str = "",
-        shown: Sequence[Picture] = (),
-    ) -> Receipt:
-        return cast("Receipt", await self._sent(text, how, user, key, shown))
-
-    async def _sent(
-        self,
-        said: str | CommandCall,
-        how: str | None,
-        user: str | Person | None,
-        key: str,
-        shown: Sequence[Picture] = (),
-    ) -> Receipt | Reply:
-        """Send a text or a command with a key, and wait for what becomes of it. Raises `Rejected`.
-
-        In a text without `how`, a slash at the beginning has its meaning.
-        """
-        if not isinstance(said, CommandCall):
-            _check_text(said)
+    async def _sent(self, said: _Said) -> Receipt | Reply:
+        """Send something with a key, and wait for what becomes of it. Raises `Rejected`."""
+        if not isinstance(said.text, CommandCall):
+            _check_text(said.text)
         if self._link.over:
             raise Rejected(self._link.over, _NEXT[self._link.over])
-        return await self._taken(said, how, user, key or f"k-{uuid4().hex}", shown)
+        return await self._taken(said if said.key else replace(said, key=f"k-{uuid4().hex}"))
 
-    async def _taken(
-        self,
-        said: str | CommandCall,
-        how: str | None,
-        user: str | Person | None,
-        key: str,
-        shown: Sequence[Picture],
-    ) -> Receipt | Reply:
-        answered = self._link.await_receipt(key)
+    async def _taken(self, said: _Said) -> Receipt | Reply:
+        answered = self._link.await_receipt(said.key)
 
         def speak() -> Reply | None:
-            with self._speaking(user):
-                if isinstance(said, CommandCall):
-                    return self._client.run(said, key)
-                if how is None:
-                    return self._client.say(said, "auto", key)
-                self._client.send_message(said, how, key, pictures=shown)
+            with self._speaking(said.user):
+                if isinstance(said.text, CommandCall):
+                    return self._client.run(said.text, said.key)
+                if said.how is None:
+                    return self._client.say(said.text, "auto", said.key)
+                self._client.send_message(said.text, said.how, said.key, pictures=said.shown)
                 return None
 
         reply = await asyncio.to_thread(speak)
@@ -398,8 +383,8 @@ class SessionHandle:
     def _speaking(self, user: str | Person | None) -> AbstractContextManager[None]:
         """Let what is done within be the word of this user."""
         if isinstance(user, Person):
-            return self._client.spoken_by(user.name, user.may)
-        return self._client.spoken_by(user or "")
+            return spoken_by(user.name, user.may)
+        return spoken_by(user or "")
 
     async def ask(self, text: str, user: str | Person | None = None) -> Outcome:
         """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
@@ -408,17 +393,21 @@ class SessionHandle:
         Where the agent's answers have a type, the outcome has a `value`; an answer that does not fit is
         asked for once more, and has failed if that does not fit either.
         """
-        outcome = await (await self._send(text, "turn", user)).done()
+        outcome = await self._outcome_of(text, user)
         if self._output is None or outcome.status != "done":
             return outcome
         outcome.value, fault = self._output.read(outcome.text)
         if fault:
-            outcome = await (await self._send(AGAIN.format(fault=fault), "turn", user)).done()
+            outcome = await self._outcome_of(AGAIN.format(fault=fault), user)
             if outcome.status == "done":
                 outcome.value, fault = self._output.read(outcome.text)
                 if fault:
                     outcome.status, outcome.reason = "failed", f"the answer does not fit: {fault}"
         return outcome
+
+    async def _outcome_of(self, text: str, user: str | Person | None) -> Outcome:
+        said = _Said(text=text, how="turn", user=user)
+        return await cast("Receipt", await self._sent(said)).done()
 
     async def steer(self, text: str, user: str | Person | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
@@ -535,7 +524,7 @@ class SessionHandle:
     def inspect(self) -> dict[str, Any]:
         """Return the whole state of the session as plain data, without secrets."""
         self._link.check_open()
-        return self._client.inspect()
+        return self._client.view.inspect()
 
     async def close(self) -> None:
         """Leave the session: what runs is stopped, all is kept, and `resume` takes it up again."""
@@ -582,21 +571,14 @@ class SessionElsewhere(SessionHandle):
         is_over = reach.store.row(self.id).state == "finalized"
         return not is_over and reach.owner(self.id) is not None
 
-    async def _taken(
-        self,
-        said: str | CommandCall,
-        how: str | None,
-        user: str | Person | None,
-        key: str,
-        shown: Sequence[Picture],
-    ) -> Receipt | Reply:
-        if shown:
+    async def _taken(self, said: _Said) -> Receipt | Reply:
+        if said.shown:
             raise UsageError("pictures can be shown only to a session that is open here")
-        if isinstance(said, CommandCall):
-            named = {"name": said.command.name, "arguments": dict(said.arguments)}
-            return await self._called("command", user, client_id=key, **named)
-        way = {} if how is None else {"as": how, "plain": True}
-        return await self._called("say", user, client_id=key, text=said, **way)
+        if isinstance(said.text, CommandCall):
+            named = {"name": said.text.command.name, "arguments": dict(said.text.arguments)}
+            return await self._called("command", said.user, client_id=said.key, **named)
+        way = {} if said.how is None else {"as": said.how, "plain": True}
+        return await self._called("say", said.user, client_id=said.key, text=said.text, **way)
 
     async def _called(
         self, method: str, user: str | Person | None, **params: Any
@@ -663,7 +645,9 @@ def _check_text(text: str) -> None:
 class RunHandle(SessionHandle):
     """A run of a workflow: a session, in which the workflow takes the place of an agent."""
 
-    def __init__(self, conversation: Conversation, link: Link, let_go: Callable[..., None]) -> None:
+    def __init__(
+        self, conversation: SessionClient, link: Link, let_go: Callable[..., None]
+    ) -> None:
         super().__init__(conversation, link)
         self._let_go = let_go
         self._loop = asyncio.get_running_loop()
@@ -834,7 +818,7 @@ class Home:
 
         `agent` is one of the program's own, or the name of a configured one; none means the default.
         """
-        host, place = self._host, _existing(folder)
+        host, place = self._host, existing_folder(folder)
         if isinstance(agent, Agent):
             begin = partial(host.begin, place, None, agent.name)
             conversation = await asyncio.to_thread(
@@ -930,7 +914,7 @@ class Home:
 
         Raises `ConfigError` with every problem of the file, and `UsageError` for unknown variables.
         """
-        place, paths = _existing(folder), self._host.paths
+        place, paths = existing_folder(folder), self._host.paths
 
         def opened() -> tuple[Host, RunPlan]:
             plan, config = read_run(str(file), variables or {}, place, *self._places)
@@ -961,8 +945,8 @@ class Home:
         return handle
 
     def _introduced(
-        self, name: str, agent: OwnAgent, begin: Callable[[], Conversation]
-    ) -> Conversation:
+        self, name: str, agent: OwnAgent, begin: Callable[[], SessionClient]
+    ) -> SessionClient:
         """Begin a session while a name means this agent, and no other one of the same name."""
         with self._introducing:
             self._host.opener.profiles.introduce(name, agent)
@@ -972,25 +956,17 @@ class Home:
         assert self._loop is not None
         return self._host.opener.own_agent(agent, self._loop)
 
-    def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
+    def _handle(self, conversation: SessionClient, agent: Agent | None = None) -> SessionHandle:
         output = agent.output if agent is not None else None
         handle = SessionHandle(conversation, self._link(conversation, self._host), output)
         self._handles[handle.id] = handle
         return handle
 
-    def _link(self, conversation: Conversation, host: Host) -> Link:
+    def _link(self, conversation: SessionClient, host: Host) -> Link:
         session = conversation.session
         reach = SessionReach(*self._places, host.store, lambda _: host)
-        link = self._links[session] = Link(session, host.outcomes[session], reach)
+        link = self._links[session] = Link(session, host.observers.outcomes[session], reach)
         return link
-
-
-def _existing(folder: str | Path) -> Path:
-    """Return a folder by its whole path. Raises `UsageError` if it is not there."""
-    place = expanded(folder).resolve()
-    if not place.is_dir():
-        raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
-    return place
 
 
 def open_home(

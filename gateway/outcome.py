@@ -12,6 +12,7 @@ from ..actors.environment import Publication
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.record import SessionRecord, apply
+from ..journal.recovery import load_record
 from ..journal.store import Store
 from ..machines import protocol as m
 from ..machines.conversation import Usage
@@ -156,6 +157,8 @@ class StoredOutcome:
 
     def look(self) -> Outcome | None:
         """Return it as far as the journal tells; none if it waits, runs, or is not known."""
+        if not self._record.seq:
+            self._skip_earlier()
         record = self._record
         for stored in self._store.entries(self._session, record.seq):
             entry = decode_entry(stored.data)
@@ -169,6 +172,14 @@ class StoredOutcome:
             elif known is None or (found.status, found.turn) != (known.status, known.turn):
                 self._outcome = found
         return self._outcome
+
+    def _skip_earlier(self) -> None:
+        """Begin with the newest snapshot, unless what became of the message is before it."""
+        record = load_record(self._store, self._session)
+        known = _outcome(record, {}, self._item, self._with_turn)
+        is_there = self._item in record.queue.items or self._item in record.interrupts
+        if is_there and (known is None or known.status not in _OF_A_TURN or not known.turn):
+            self._record, self._outcome = record, known
 
 
 def _outcome(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..journal.lock import Owner
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
     from .events.contract import Event
     from .host.host import Host
     from .remote_session import RemoteSession
-
-
-def is_near(state: Path, owner: Owner) -> bool:
-    """Whether a process can be reached by its socket: it is on this host, with the same state folder.
-
-    A host may have nodes of several accounts or containers; they reach each other as from other machines.
-    """
-    return owner.is_here and (state / SOCKETS / f"{owner.node}.sock").exists()
 
 
 class Doorbell:
@@ -64,14 +55,6 @@ class Doorbell:
         return leave
 
 
-def _has_none(session: str) -> None:
-    return None
-
-
-def _no_nodes() -> Collection[str]:
-    return ()
-
-
 class SessionReach:
     """Finds the sessions of a home; any thread.
 
@@ -84,8 +67,8 @@ class SessionReach:
         paths: Paths,
         environ: Mapping[str, str],
         store: Store,
-        host_of: Callable[[str], Host | None] = _has_none,
-        nodes: Callable[[], Collection[str]] = _no_nodes,
+        host_of: Callable[[str], Host | None] = lambda _: None,
+        nodes: Callable[[], Collection[str]] = lambda: (),
         doorbell: Doorbell | None = None,
     ) -> None:
         self.paths, self.environ, self.store = paths, environ, store
@@ -97,8 +80,12 @@ class SessionReach:
         return owner if owner is not None and owner.node not in self._nodes() else None
 
     def is_near(self, owner: Owner) -> bool:
-        """Whether a process is reached by its socket; else only the home itself leads there."""
-        return is_near(self.paths.state, owner)
+        """Whether a process is reached by its socket: it is on this host, with the same state folder.
+
+        A host may have nodes of several accounts or containers; they reach each other as from other
+        machines: only the home itself leads there.
+        """
+        return owner.is_here and (self.paths.state / SOCKETS / f"{owner.node}.sock").exists()
 
     def remote(
         self,

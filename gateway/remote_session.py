@@ -161,7 +161,8 @@ class RemoteSession:
             answer = store.reply(posted, 0.0 if is_late else LOOK)
             if answer is not None:
                 return answer
-            if posted not in _unread(store, self.session) and not store.is_owned(self.session):
+            is_read = posted not in {mail.id for mail in store.unconsumed(self.session)}
+            if is_read and not store.is_owned(self.session):
                 return store.reply(posted, 0.0)  # decided by a process that has ended since
             if is_late:
                 raise _unanswered(row, owner)
@@ -253,11 +254,6 @@ def _has_node(store: Store, row: SessionRow) -> bool:
         node.sessions < node.capacity and node.state == "active" and node.place == row.place
         for node in store.nodes.rows()
     )
-
-
-def _unread(store: Store, session: str) -> set[int]:
-    """Return the ids of the messages in a session's mailbox."""
-    return {message.id for message in store.unconsumed(session)}
 
 
 def _is_stopped(owner: Owner) -> bool:

@@ -45,10 +45,10 @@ from ...machines.conversation import Usage as TurnUsage
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.text import visible
+from ..client import SessionClient
 from ..commands.command import CommandCall
 from ..commands.goal import clear_goal, goal, pause_goal, resume_goal
 from ..commands.talk import busy
-from ..conversation import Conversation
 from ..events.contract import Event
 from ..home.home import refuse_run
 from ..host.host import Host
@@ -296,7 +296,7 @@ class AcpAgent:
             return self._hosts[folder]
 
     async def _open(
-        self, folder: Path, opens: Callable[[Host], Conversation]
+        self, folder: Path, opens: Callable[[Host], SessionClient]
     ) -> tuple[EditorSession, list[str]]:
         host = await self._host(folder)
         async with self._entering:
@@ -370,7 +370,7 @@ class AcpAgent:
 
     # Events ---------------------------------------------------------------------------------------
 
-    async def _delivered(self, conversation: Conversation) -> None:
+    async def _delivered(self, conversation: SessionClient) -> None:
         """Wait until the editor has what happened in a session so far."""
         await asyncio.to_thread(conversation.publish_all)
         await self._feed.delivered()
@@ -392,7 +392,7 @@ class AcpAgent:
         return session
 
 
-def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> Conversation:
+def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> SessionClient:
     """Resume a session that is not finalized. Raises `SteersmanError`."""
     rows = host.store.sessions()
     if any(row.session == name and row.state == "finalized" for row in rows):

@@ -19,9 +19,9 @@ from acp.schema import (
 )
 
 from ...machines.errors import UnknownSession, UsageError
+from ..client import SessionClient
 from ..commands.command import CommandCall, Reply
 from ..commands.registry import NAMES
-from ..conversation import Conversation
 from ..events.contract import Event, QuestionEvent, ReceiptEvent, is_receipt
 from ..host.host import Host
 from ..outcome import Outcome
@@ -50,12 +50,12 @@ class EditorSession:
     def __init__(
         self,
         host: Host,
-        conversation: Conversation,
+        conversation: SessionClient,
         *,
         folder: Path,
         client: Client,
         words: Callable[[Event], str],
-        delivered: Callable[[Conversation], Awaitable[None]],
+        delivered: Callable[[SessionClient], Awaitable[None]],
     ) -> None:
         """`delivered` waits until the editor has what happened in the session so far."""
         self.id = conversation.session
@@ -63,7 +63,7 @@ class EditorSession:
         self.host, self._client = host, client
         self._updates = EditorUpdates(self.id, folder, words, self._output)
         self._delivered = delivered
-        self._outcomes = host.outcomes[self.id]
+        self._outcomes = host.observers.outcomes[self.id]
         self._receipts: dict[str, asyncio.Future[ReceiptEvent]] = {}
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
@@ -127,7 +127,7 @@ class EditorSession:
         text, say = said.text, self.conversation.say
         key = f"acp-{uuid4().hex}"
         async with self._in_order:
-            found = await asyncio.to_thread(self.conversation.classify, text)
+            found = await asyncio.to_thread(self.conversation.texts.classify, text)
             if explicit == "auto" and found.command in NOT_HERE:
                 note = f"/{found.command}: your editor has its own way for it."
                 await self.send(self._updates.note(note))
@@ -186,7 +186,7 @@ class EditorSession:
     async def send_history(self, upto: int | None = None) -> None:
         """Send the whole conversation so far, or up to an entry of the journal."""
         found = await asyncio.to_thread(self.conversation.describe)
-        messages = await asyncio.to_thread(self.conversation.messages, upto)
+        messages = await asyncio.to_thread(self.conversation.view.messages, upto)
         await self.send(history(messages, found.folder))
 
     async def options(self) -> list[SessionConfigOptionSelect]:

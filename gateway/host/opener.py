@@ -68,7 +68,6 @@ class SessionOpener:
         environ: Mapping[str, str],
         launch: LaunchOptions,
         *,
-        router: Router,
         sandbox: SandboxPolicy,
         note: Callable[[str], None],
         notify: Notify,
@@ -76,13 +75,15 @@ class SessionOpener:
     ) -> None:
         self._runtime, self._paths, self._config, self._launch = runtime, paths, config, launch
         self._complain = complain
+        self.environ, self.sandbox = environ, sandbox
+        self.router = Router(config, config.auto_queue.keywords)
         self._servers = ServerFactory(runtime, config, environ, sandbox, notify)
         self.profiles = ProfileFactory(
             paths=paths,
             config=config,
             environ=environ,
             launch=launch,
-            router=router,
+            router=self.router,
             tools=runtime.shared.toolbox.names,
             note=note,
             installed=self._installed_agent,

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from support.patience import seconds
 
+from steersman.gateway.client import SessionClient
 from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT, Requests
-from steersman.gateway.conversation import Conversation
 from steersman.gateway.events.contract import Event
 from steersman.gateway.host.host import Host
 from steersman.gateway.reach import SessionReach
@@ -61,7 +61,7 @@ def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
             yield talk
 
 
-def remote_of(host: Host, conversation: Conversation) -> RemoteSession:
+def remote_of(host: Host, conversation: SessionClient) -> RemoteSession:
     """Connect as another process would."""
     store = host.store
     assert isinstance(store, SqliteStore)

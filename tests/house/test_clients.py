@@ -10,7 +10,6 @@ SPEAKERS = {
     "gateway/acp/session.py": {"EditorSession"},
     "gateway/attached.py": {"AttachedSession"},
     "gateway/client.py": {"SessionClient"},
-    "gateway/conversation.py": {"Conversation"},
     "gateway/control.py": {"Requests"},
     "gateway/library.py": {"SessionHandle"},
     "gateway/remote_session.py": {"RemoteSession"},
@@ -54,7 +53,7 @@ def says(node: ast.ClassDef) -> bool:
 
 def test_few_classes_say_something_to_a_session(modules: list[Any]) -> None:
     """A new interface uses one of these; a class that is not there any more leaves the list."""
-    assert sum(map(len, SPEAKERS.values())) <= 9
+    assert sum(map(len, SPEAKERS.values())) <= 8
     found: dict[str, set[str]] = {}
     for module in clients(modules):
         for node in ast.walk(module.tree):
