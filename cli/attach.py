@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ..gateway.attached import AttachedRun, AttachedSession, Recall, nothing_said
+from ..gateway.attached import AttachedHost, AttachedRun, AttachedSession
 from ..gateway.events.contract import Event, Stamp
-from ..gateway.home.home import find_session, open_store
+from ..gateway.home.home import find_session
 from ..gateway.home.trash import Trash
-from ..gateway.host.router import EventBus
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.reach import SessionReach, is_near
+from ..gateway.reach import SessionReach
 from ..gateway.recall import said_in
 from ..gateway.serving import open_there
 from ..gateway.views.saved_queues import told_saved
@@ -43,60 +40,6 @@ RECALLED = 2
 """Turns of which a person who attaches reads what was said."""
 
 
-Attached = TypeVar("Attached", bound=AttachedSession)
-
-
-class AttachedHost:
-    """Stands where a `Host` stands, with an event bus fed by a session in another process."""
-
-    choice = None
-    is_kept = False
-    remains = "the session goes on"
-
-    def __init__(
-        self, paths: Paths, config: Config, launch: LaunchOptions, notices: list[str]
-    ) -> None:
-        self.paths, self.config, self.launch, self.notices = paths, config, launch, notices
-        self.event_bus = EventBus()
-        self.is_cut_off = False
-        self.recall: Recall = nothing_said
-        self.attached: AttachedSession | None = None
-
-    def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
-        """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
-        return self._start(AttachedSession, session, owner, user)
-
-    def open_run(self, session: str, owner: Owner, user: str) -> AttachedRun:
-        """Connect to the owner of a run, and subscribe to its events. Raises `SteersmanError`."""
-        return self._start(AttachedRun, session, owner, user)
-
-    def _start(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
-        self._store = open_store(self.paths, read_only=True)
-        self.attached = attached = kind(
-            reach=SessionReach(self.paths, os.environ, self._store),
-            owner=owner,
-            session=session,
-            words=self.config.auto_queue.keywords,
-            event_bus=self.event_bus,
-            user=user,
-            on_end=self._ended if kind is AttachedSession else lambda: None,
-            recall=self.recall,
-        )
-        attached.start()
-        return attached
-
-    def close(self) -> None:
-        """Close the connection. Idempotent."""
-        if self.attached is not None:
-            self.attached.leave()
-            self._store.close()
-
-    def _ended(self) -> None:
-        """Leave as on Ctrl-C: the session's owner is gone."""
-        self.is_cut_off = True
-        os.kill(os.getpid(), signal.SIGINT)
-
-
 def attach(
     environ: Mapping[str, str], session: str, user: str, *, is_json: bool, is_plain: bool
 ) -> int:
@@ -109,8 +52,9 @@ def attach(
                 f"no program has session `{row.session}` open",
                 f"`steersman chat --resume {row.session}` resumes it",
             )
+        is_near = SessionReach(Paths.of(environ), environ, store).is_near(owner)
     notices: list[str] = []
-    if not is_near(Paths.of(environ).state, owner):
+    if not is_near:
         notices.append(
             "Its program is on another machine. Each answer comes here when it is whole; the output of "
             "tools and what subagents do is not shown."
@@ -140,11 +84,8 @@ def chat_there(
         "mode": options.mode,
         "resume": options.resume,
     }
-    session = open_there(paths.state, server, **wanted)
-    with stored(environ) as store:
-        row, owner = store.row(session), store.owner(session)
-    if owner is None:
-        raise StoreBusy(f"session `{session}` was left at once", "`steersman serve status`")
+    row, owner = _opened_there(paths, server, wanted, environ, "session")
+    session = row.session
     there = (
         f"Session {session} runs in `steersman serve` ({owner.process}); leaving it, or /detach, "
         "lets it go on there."
@@ -167,16 +108,13 @@ def run_there(
     """
     from .runs.prompt import run_at_prompt
 
-    run = open_there(paths.state, server, **wanted)
-    with stored(environ) as store:
-        owner = store.owner(run)
-    if owner is None:
-        raise StoreBusy(f"run `{run}` was left at once", "`steersman serve status`")
+    row, owner = _opened_there(paths, server, wanted, environ, "run")
+    run = row.session
     there = f"Run {run} is in `steersman serve` ({owner.process}); /detach leaves it running."
     here = AttachedHost(paths, config, LaunchOptions(), [there])
 
     def open_it() -> AttachedRun:
-        attached = here.open_run(run, owner, login_name())
+        attached = here.open(AttachedRun, run, owner, login_name())
         attached.go_on(work.get("again", ()), work.get("done", ()))
         return attached
 
@@ -187,6 +125,18 @@ def run_there(
         return signal_exit.exit_code
     finally:
         here.close()
+
+
+def _opened_there(
+    paths: Paths, server: Owner, wanted: Mapping[str, Any], environ: Mapping[str, str], what: str
+) -> tuple[SessionRow, Owner]:
+    """Have the program that serves the home open a session; return it and who has it."""
+    session = open_there(paths.state, server, **wanted)
+    with stored(environ) as store:
+        row, owner = store.row(session), store.owner(session)
+    if owner is None:
+        raise StoreBusy(f"{what} `{session}` was left at once", "`steersman serve status`")
+    return row, owner
 
 
 def _attend(
@@ -203,7 +153,9 @@ def _attend(
     try:
         with leave_on_signals():
             name = user or login_name()
-            code = interface(here, lambda: here.open(session, owner, name), options)
+            code = interface(
+                here, lambda: here.open(AttachedSession, session, owner, name), options
+            )
     except SignalExit as signal_exit:
         code = signal_exit.exit_code
     finally:

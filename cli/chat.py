@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ..gateway.conversation import Conversation
+from ..gateway.client import SessionClient
 from ..gateway.home.home import find_session, named_session, refuse_run
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
@@ -70,7 +70,7 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
             return chat_there(paths, settings, server, there, environ)
     host = Host(paths, settings, environ, launch)
 
-    def open_it() -> Conversation:
+    def open_it() -> SessionClient:
         resume = _named(host.store, options, folder)
         conversation = host.resume(resume) if resume else host.begin(folder)
         if can_ask and not options.is_json:

@@ -120,7 +120,7 @@ def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
     if question is not None and answered(conversation, question, line):
         watch.questions.drop(question)
         return False
-    waits = question is not None and not conversation.would_stop(line)
+    waits = question is not None and not conversation.texts.would_stop(line)
     reply = conversation.say(line, "queue" if waits else "auto")
     return reply is not None and reply.leaves
 

@@ -17,7 +17,7 @@ from ..gateway.home.trash import Trash
 from ..gateway.host.host import Host
 from ..gateway.host.offline_writer import writing
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.one_shot_client import OneShotClient
+from ..gateway.reach import SessionReach
 from ..gateway.session_info import SessionInfo, info_of, listed
 from ..gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
 from ..gateway.wording.formats import age, iso, size_text
@@ -117,7 +117,7 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
     with closing(open_store(paths)) as store:
         row = named_session(store, session)
         if store.is_owned(row.session):
-            receipt = OneShotClient(paths, environ, store, row.session).run(rename(cleaned))
+            receipt = SessionReach(paths, environ, store).remote(row.session).run(rename(cleaned))
             if receipt["type"] != "result" or not receipt["ok"]:
                 raise SteersmanError(f"session `{row.session}` was not renamed", "try again")
         else:
@@ -214,7 +214,7 @@ def finalize_session(environ: Mapping[str, str], session: str, *, as_json: bool)
         row = named_session(store, session)
         is_owned = store.is_owned(row.session)
         if is_owned:
-            OneShotClient(paths, environ, store, row.session).run(finalize())
+            SessionReach(paths, environ, store).remote(row.session).run(finalize())
     if not is_owned and row.state != "finalized":
         config = load(paths, Path(row.folder), environ)
         with closing(Host(paths, config, environ, LaunchOptions())) as host:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..gateway.conversation import Conversation
+from ..gateway.client import SessionClient
 from ..gateway.interface import ChatSession
 from ..gateway.wording.hints import typed
 from ..journal.store import SessionRow
@@ -29,7 +29,7 @@ def farewell(conversation: ChatSession, paths: Paths, *, is_kept: bool = True) -
     The session has been released. `is_kept` is false if nothing is on disk. Empty for a session
     elsewhere: what became of it depends on its program.
     """
-    if not isinstance(conversation, Conversation):
+    if not isinstance(conversation, SessionClient):
         return ""
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."

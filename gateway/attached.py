@@ -1,4 +1,4 @@
-"""A session that another process runs, with the interface of a local `Conversation`.
+"""A session that another process runs, with the interface of a local `SessionClient`.
 
 Events arrive on one connection. Messages leave on another, in order, from a separate thread, so that
 the user interface never waits for a busy owner. Leaving does not change the session.
@@ -7,14 +7,16 @@ the user interface never waits for a busy owner. Leaving does not change the ses
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import secrets
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing, closing, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
@@ -23,11 +25,12 @@ from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
 from ..journal.turn_record import CONTINUE
 from ..machines import protocol as m
-from ..machines.classification import Classification, Keywords, classify
+from ..machines.classification import Keywords
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..ports.templates import Template
-from .client import TYPES
+from ..workflows.config import Config
+from ..workflows.paths import Paths
 from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES
 from .commands.session import detach, leave
@@ -44,12 +47,15 @@ from .events.contract import (
 from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
 from .follow import Follower
+from .home.home import open_store
 from .host.router import EventBus
-from .one_shot_client import Unanswered
-from .reach import SessionLink, SessionReach
+from .launch_options import LaunchOptions
+from .reach import SessionReach
 from .remote import OwnerGone
+from .remote_session import RemoteSession, Unanswered
 from .running import Works
 from .session_choice import SessionChoice
+from .typed_text import TextReader
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
@@ -116,11 +122,6 @@ Recall = Callable[[str, int, str], Iterable[Event]]
 """Returns what was said in a session up to an entry, the answers of the turn that runs among it."""
 
 
-def nothing_said(session: str, upto: int, turn: str) -> Iterable[Event]:
-    """Recall nothing, for a client that asks for no more than what comes."""
-    return ()
-
-
 LEAVE_TIMEOUT = 5.0
 """Seconds that what was said last may take, on leaving."""
 
@@ -137,7 +138,7 @@ class RequestSender:
 
     def __init__(
         self,
-        remote: SessionLink,
+        remote: RemoteSession,
         on_result: Callable[[Any], None],
         on_fault: Callable[[Exception, Mapping[str, Any]], None],
     ) -> None:
@@ -182,7 +183,7 @@ class RequestSender:
 
 
 class AttachedSession:
-    """One terminal's place at a session elsewhere; stands where a `Conversation` stands.
+    """One terminal's place at a session elsewhere; stands where a `SessionClient` stands.
 
     `owner` is the process that has it. `recall` returns what was said in it up to an entry. `on_end` is
     called, in a thread of its own, when the owner goes or the session is over.
@@ -197,17 +198,18 @@ class AttachedSession:
         event_bus: EventBus,
         user: str,
         on_end: Callable[[], None],
-        recall: Recall = nothing_said,
+        recall: Recall = lambda _session, _upto, _turn: (),
     ) -> None:
         self.session = session
         self.user = user
         self._recall = recall
         self._is_streamed = False
-        self._words, self._event_bus, self._on_end = words, event_bus, on_end
+        self.texts = TextReader(words)
+        self._event_bus, self._on_end = event_bus, on_end
         self._is_closing = False
         self._reach, self._owner, self._is_near = reach, owner, reach.is_near(owner)
         self._next = self._told = ""
-        self._link = reach.link(session, owner)
+        self._link = reach.remote(session, owner)
         self._requests = RequestSender(self._link, self._answered, self._failed)
         self._stop_listening: Callable[[], object] = lambda: None
         self.publisher = EventPublisher(session, event_bus.publish, time.time)
@@ -223,7 +225,7 @@ class AttachedSession:
 
     def _tell_state(self, last: int) -> int:
         """Tell how the session is, of which entry `last` was told of; return the entry that is known."""
-        with closing(self._reach.link(self.session, self._owner)) as asked:
+        with closing(self._reach.remote(self.session, self._owner)) as asked:
             data: dict[str, Any] = asked.call("inspect")
         running = data["turn"] if data["state"] == "busy" else ""
         said_before = list(self._recall(self.session, last, running))
@@ -241,7 +243,7 @@ class AttachedSession:
         self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
     ) -> Reply | None:
         """Say something; only leaving is answered here, events tell the rest."""
-        found = classify(text, self._words, explicit, NAMES)
+        found = self.texts.classify(text, explicit)
         if found.intent is Intent.COMMAND and NAMES[found.command] in (leave, detach):
             return Reply(ok=True, leaves=True)
         key = client_id or self._requests.new_id()
@@ -264,15 +266,6 @@ class AttachedSession:
         if receipt["type"] != "result":
             return None
         return Reply(ok=receipt["ok"], data=receipt["data"], text=receipt["text"])
-
-    def classify(self, text: str) -> Classification:
-        """Say what a text is, without saying it."""
-        return classify(text, self._words, "auto", NAMES)
-
-    def would_stop(self, text: str) -> bool:
-        """Whether a text is a command, or says to stop, rather than something to talk about."""
-        intent = self.classify(text).intent
-        return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
 
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question; what is wrong with the answer comes as an event."""
@@ -311,10 +304,6 @@ class AttachedSession:
 
     def stop_asking(self) -> None:
         """Do nothing: the owner goes on answering questions."""
-
-    def can_ask(self) -> bool:
-        """Always true: an attached terminal can answer."""
-        return True
 
     def leave(self, cause: str = "exit") -> None:
         """Say what is on its way, then hang up; the session goes on. Idempotent."""
@@ -456,3 +445,50 @@ class AttachedRun(AttachedSession):
             going_on = f"`steersman run --resume {self.session}` continues it"
             self.publisher.error("owner_gone", "the program that ran it has ended", going_on)
         super()._end()
+
+
+Attached = TypeVar("Attached", bound=AttachedSession)
+
+
+class AttachedHost:
+    """Stands where a `Host` stands, with an event bus fed by a session in another process."""
+
+    choice = None
+    is_kept = False
+    remains = "the session goes on"
+
+    def __init__(
+        self, paths: Paths, config: Config, launch: LaunchOptions, notices: list[str]
+    ) -> None:
+        self.paths, self.config, self.launch, self.notices = paths, config, launch, notices
+        self.event_bus = EventBus()
+        self.is_cut_off = False
+        self.recall: Recall = lambda _session, _upto, _turn: ()
+        self.attached: AttachedSession | None = None
+
+    def open(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
+        """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
+        self._store = open_store(self.paths, read_only=True)
+        self.attached = attached = kind(
+            reach=SessionReach(self.paths, os.environ, self._store),
+            owner=owner,
+            session=session,
+            words=self.config.auto_queue.keywords,
+            event_bus=self.event_bus,
+            user=user,
+            on_end=self._ended if kind is AttachedSession else lambda: None,
+            recall=self.recall,
+        )
+        attached.start()
+        return attached
+
+    def close(self) -> None:
+        """Close the connection. Idempotent."""
+        if self.attached is not None:
+            self.attached.leave()
+            self._store.close()
+
+    def _ended(self) -> None:
+        """Leave as on Ctrl-C: the session's owner is gone."""
+        self.is_cut_off = True
+        os.kill(os.getpid(), signal.SIGINT)

@@ -7,12 +7,8 @@ Calls come from a client's own thread, never from the runtime's loop.
 
 from __future__ import annotations
 
-import asyncio
-import os
-import threading
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,57 +17,35 @@ from msgspec.structs import replace
 from ..actors.agent_profile import AgentProfile
 from ..actors.inspection import SessionDescription
 from ..actors.runtime import REPLY_TIMEOUT, Runtime
-from ..actors.work.executor import restore_files
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
-from ..journal.recovery import newest_first, whole_conversation
 from ..journal.store import Store
 from ..machines import protocol as m
-from ..machines.classification import Classification, Keywords, classify
-from ..machines.conversation import Attachment, ChatMessage, Picture
+from ..machines.classification import Classification, Keywords, addressee, classify
+from ..machines.conversation import Attachment, Picture
 from ..machines.disposition import Intent
-from ..machines.errors import (
-    AdmissionRefused,
-    SteersmanError,
-    StoreError,
-    ToolError,
-    UnknownSession,
-    UsageError,
-)
-from ..machines.people import FromPerson
+from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
+from ..machines.pattern import lazy_pattern
 from ..machines.routes import Routes
 from ..machines.value import Value
-from ..ports.attachment import Ask, attach, no_other, with_pictures
 from ..ports.models.choice import Choice
 from ..ports.templates import Template
-from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
-from ..workspace.workspace import FileChange
 from .events.translation import EventPublisher, queue_view
 from .host.router import Router
+from .message_parts import MessageParts
 from .own_commands import OwnCommands
-from .views.dump import Traces, dump_live
+from .session_choice import SessionChoice, resumable
+from .session_view import ChangedFiles, SessionView
+from .speaker import speaker, spoken_by
 from .views.saved_queues import SavedQueues
-from .wording.redaction import Redactor
 
 if TYPE_CHECKING:
-    from ..ports.tools.mcp_offer import McpOffer, McpServers, McpStatus
-    from ..ports.tools.mcp_text import ServerTexts
+    from ..ports.tools.mcp_offer import McpOffer
+    from .commands.command import CommandCall, Reply
+    from .typed_text import CommandRunner, TextReader
 
-READING = 10.0
-"""Seconds that an MCP server has for what a message names of it: messages after that one wait."""
-
-
-class Speaker(Value):
-    """Who speaks: `may` are their rights, none for a person who may do everything."""
-
-    user: str
-    may: tuple[str, ...] | None = None
-
-
-_ANYBODY = Speaker(user="")
-_SPEAKER = ContextVar("speaker", default=_ANYBODY)
 TYPES = {
     Intent.STEER_WORD: "steer",
     Intent.EXPLICIT_STEER: "steer",
@@ -80,19 +54,27 @@ TYPES = {
     Intent.EXPLICIT_INTERRUPT: "interrupt",
     Intent.REVERT: "interrupt",
 }
+"""The types of messages that are no plain ones."""
+HERE = "here"
+"""The client of the owner's own interface, of which a process has one."""
+
+_SLASH = lazy_pattern(r"/([A-Za-z][A-Za-z-]*)(?:\s|$)")
 
 
 class Services(Value):
     """What a session's client has from its program.
 
-    `room` is how many bytes a message may attach. `profile_with` returns what a session's agent is with
-    another model. `begin_another` begins a session in the same folder and returns its id; `take_up`
-    takes up the one that is named, and is none where the client stays with its session. `templates`
-    reads the prompt templates by name. `takes_pictures` says whether the model chosen last does.
+    `texts` reads what is typed, `commands` carries commands out. `room` is how many bytes a message may
+    attach. `profile_with` returns what a session's agent is with another model. `begin_another` begins a
+    session in the same folder and returns its id; `take_up` takes up the one that is named, and is none
+    where the client stays with its session. `templates` reads the prompt templates by name.
+    `takes_pictures` says whether the model chosen last does.
     """
 
     config: Config
     words: Keywords
+    texts: TextReader
+    commands: CommandRunner
     router: Router
     saved_queues: SavedQueues
     room: int
@@ -105,47 +87,71 @@ class Services(Value):
 
 
 class SessionClient:
-    """One session of this process, by messages; `user` is who speaks."""
+    """One session of this process. What a person types is a message, or a slash command.
 
-    def __init__(self, runtime: Runtime, session: str, services: Services, user: str = "") -> None:
+    `texts` reads what is typed, `view` what the session holds.
+    """
+
+    def __init__(self, runtime: Runtime, session: str, services: Services) -> None:
         self.session = session
         self.services = services
-        self.user = user
         self._runtime = runtime
-        self._looking = threading.Lock()
-        self._traces: Traces = {}
+        self.texts = services.texts
+        self.view = SessionView(runtime, lambda: self.session, services.config.key_variables)
 
-    @property
-    def speaker(self) -> str:
-        """Who speaks now: the sender of the command that is carried out, or whose client this is."""
-        return _SPEAKER.get().user or self.user
+    # What a person types --------------------------------------------------------------------------
 
-    @property
-    def rights(self) -> tuple[str, ...] | None:
-        """The rights of who speaks now; none for a person who may do everything."""
-        return _SPEAKER.get().may
-
-    def _signed(self, message: m.Message) -> m.Message:
-        """Add the rights of who speaks to a message, if they may not do everything."""
-        speaker = _SPEAKER.get()
-        if speaker.may is None:
-            return message
-        return FromPerson(message=message, user=speaker.user, may=speaker.may)
-
-    @contextmanager
-    def spoken_by(self, user: str, may: tuple[str, ...] | None = None) -> Generator[None]:
-        """Let what is done within be the word of this user; empty: of who speaks already.
-
-        `may` are the user's rights; none: those that hold already, at first everything.
-        """
-        before = _SPEAKER.get()
-        token = _SPEAKER.set(
-            Speaker(user=user or before.user, may=before.may if may is None else may)
+    def say(
+        self,
+        text: str,
+        explicit: str = "auto",
+        client_id: str = "",
+        user: str = "",
+        pictures: Sequence[Picture] = (),
+    ) -> Reply | None:
+        """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
+        found = self.texts.classify(text, explicit)
+        if found.intent is Intent.COMMAND:
+            try:
+                call = self.texts.parse(found)
+            except UsageError as mistake:
+                return self.services.commands.obey(self, found.command, mistake, client_id)
+            return self.run(call, client_id, user)
+        if explicit == "auto" and (slash := _SLASH.match(text)):
+            template = self.services.templates().get(slash[1].lower())
+            if template is not None:
+                filled = template.filled(text[slash.end() :].strip())
+                found = Classification(intent=Intent.CONVERSE)
+                self.send_message(filled, explicit, client_id, user, found=found, pictures=pictures)
+                return None
+            self.publisher.rejected(
+                "unknown_command", text, client_id, self.texts.nearest_command(text)
+            )
+            return None
+        prompt = self.parts.prompt(text)
+        if prompt is not None and prompt.is_refused:
+            self.publisher.rejected("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
+            return None
+        self.send_message(
+            text, explicit, client_id, user, prompt=prompt, found=found, pictures=pictures
         )
-        try:
-            yield
-        finally:
-            _SPEAKER.reset(token)
+        return None
+
+    def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
+        """Carry out a command; none where it is a message, of which events tell the rest."""
+        command = call.command
+        if command.says:
+            text = str(call.arguments["text"])
+            if command.says == "side_talk":
+                self.side_talk(text, client_id, user)
+                return None
+            to, text = addressee(text)
+            self.send_message(text, command.says, client_id, user, to)
+            return None
+
+        with spoken_by(user):
+            name = command.name.partition(" ")[0]
+            return self.services.commands.obey(self, name, call, client_id)
 
     # Messages to the session ----------------------------------------------------------------------
 
@@ -162,7 +168,7 @@ class SessionClient:
     ) -> None:
         """Send a message of a person; `to` addresses a steer. Events tell what becomes of it.
 
-        `prompt` is what `self.prompt` read of the text, `found` what it was classified as, if it was;
+        `prompt` is what `parts.prompt` read of the text, `found` what it was classified as, if it was;
         `pictures` come with it.
         """
         found = found or classify(text, self.services.words, explicit)
@@ -171,9 +177,9 @@ class SessionClient:
             type=kind,
             said=m.Said(
                 text=text,
-                user=user or self.speaker,
+                user=user or speaker().user,
                 client_id=client_id,
-                attached=(*filter(None, (prompt,)), *self.attached(text, pictures)),
+                attached=(*filter(None, (prompt,)), *self.parts.attached(text, pictures)),
             ),
             intent=found.intent,
             matched=found.matched,
@@ -186,7 +192,7 @@ class SessionClient:
 
     def side_talk(self, text: str, client_id: str = "", user: str = "") -> None:
         """Ask something beside the work. Events tell what becomes of it."""
-        said = m.Said(text=text, user=user or self.speaker, client_id=client_id)
+        said = m.Said(text=text, user=user or speaker().user, client_id=client_id)
         self.post(m.SideTalk(said=said), text, client_id)
 
     def post(self, message: m.Message, text: str, client_id: str = "") -> None:
@@ -196,25 +202,33 @@ class SessionClient:
         """
         try:
             self._runtime.recover(self.session)
-            self._runtime.tell(self.session, self._signed(message))
+            self._runtime.tell(self.session, speaker().signed(message))
         except AdmissionRefused as refusal:
-            self.reject("mailbox_full", text, client_id, refusal.hint)
+            self.publisher.rejected("mailbox_full", text, client_id, refusal.hint)
         except UnknownSession:  # another process ended it
-            self.reject("session_finalized", text, client_id, m.ANOTHER_CHAT)
+            self.publisher.rejected("session_finalized", text, client_id, m.ANOTHER_CHAT)
         except StoreError as fault:
-            self.reject("store_failed", text, client_id, fault.hint)
-
-    def reject(self, reason: str, text: str, client_id: str, hint: str = "") -> None:
-        """Give a text back to its sender."""
-        self.publisher.rejected(reason, text, client_id, hint)
+            self.publisher.rejected("store_failed", text, client_id, fault.hint)
 
     def ask(self, message: m.Message, timeout: float = REPLY_TIMEOUT) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
         self._runtime.recover(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(
-            self.session, self._signed(message), timeout
+            self.session, speaker().signed(message), timeout
         )
         return reply or {"ok": True}
+
+    def item_of(self, client_id: str) -> ItemRecord | None:
+        """Return what a message with this key became; none if it was refused."""
+        self._runtime.ask(self.session, m.Inspect(is_last=True, is_of_queue=True))
+        queue = self.record().queue
+        return queue.items.get(queue.clients.get(client_id, ""))
+
+    def edit(self, number: int | None) -> None:
+        """Keep only this waiting message from starting while it is edited here; none: let go."""
+        self.end_edit(HERE)
+        if number is not None:
+            self.begin_edit(number, HERE)
 
     def begin_edit(self, number: int, editor: str) -> None:
         """Keep a waiting message from starting while a person edits it in the client `editor`."""
@@ -226,7 +240,7 @@ class SessionClient:
 
     def _tell_edit(self, change: m.QueueChange) -> None:
         with suppress(AdmissionRefused, UnknownSession):  # a message that is sent says why
-            self._runtime.tell(self.session, self._signed(change))
+            self._runtime.tell(self.session, speaker().signed(change))
 
     def interrupt(self, turn: str = "") -> dict[str, Any]:
         """Stop the running turn, or only the one that is named, and all that it started."""
@@ -243,53 +257,15 @@ class SessionClient:
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""
         return bool(self.ask(m.Answer(question=question, choice=choice, reason=reason)).get("ok"))
 
-    def attached(self, text: str, pictures: Sequence[Picture] = ()) -> tuple[Attachment, ...]:
-        """Return what comes with a text: what it names, and pictures."""
-        found = self._named(text)
-        if not pictures:
-            return found
-        return with_pictures(found, pictures, takes_pictures=self.services.takes_pictures())
+    @property
+    def parts(self) -> MessageParts:
+        """What reads the parts of messages, and what MCP servers offer."""
+        return MessageParts(self._runtime, self.session, self.services)
 
-    def _named(self, text: str) -> tuple[Attachment, ...]:
-        """Read what a text names by `@path` or `@server:uri`, as the permissions of the session allow."""
-        if "@" not in text:
-            return ()
-        try:
-            found = self.describe()
-        except UnknownSession:
-            return ()  # the text is given back, and nothing is read for it
-        texts = self._server_texts(found)
-        read_other = texts.resource if texts is not None else no_other
-        largest = self.services.config.tools.attachment_limit
-        return attach(
-            text,
-            found.folder,
-            _asking(found),
-            self.services.room,
-            read_other,
-            largest,
-            takes_pictures=self.services.takes_pictures(),
-        )
-
-    def prompt(self, text: str) -> Attachment | None:
-        """Read the prompt of an MCP server that a text begins with: `/server:prompt`; else none."""
-        if not text.startswith("/") or self.servers is None:
-            return None
-        texts = self._server_texts(self.describe())
-        room = min(self.services.room, self.services.config.tools.attachment_limit)
-        return texts.prompt(text, room) if texts is not None else None
-
-    def _server_texts(self, found: SessionDescription) -> ServerTexts | None:
-        """Return what reads from the session's MCP servers; none if it has none."""
-        servers = self.servers
-        if servers is None:
-            return None
-        from ..ports.tools.mcp_text import ServerTexts  # most sessions have none
-
-        def run(work: Coroutine[None, None, str]) -> str:
-            return self._runtime.run(asyncio.wait_for(work, READING), timeout=None)
-
-        return ServerTexts(servers, run, _asking(found))
+    @property
+    def files(self) -> ChangedFiles:
+        """The files that the session changed."""
+        return ChangedFiles(self._runtime, self.session)
 
     # Questions about the session ------------------------------------------------------------------
 
@@ -302,49 +278,10 @@ class SessionClient:
         self._runtime.inspect(self.session, is_last=True)
         return decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
 
-    def newest_messages(self) -> Iterator[ChatMessage]:
-        """Read the conversation backwards from the journal, as far as is wanted."""
-        self.settle()
-        return newest_first(self.store, self.session)
-
-    def messages(self, upto: int | None = None) -> list[ChatMessage]:
-        """Return the conversation from the journal, up to an entry, also what was compacted."""
-        self.settle()
-        return list(whole_conversation(self.store, self.session, upto))
-
-    def state(self, session: str = "") -> dict[str, Any]:
-        """Return the record as it is now, also of a subagent that is open here, as plain data."""
-        return self._runtime.inspect(session or self.session)
-
     def queue(self, *, is_all: bool = False) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
         record = decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
         return {"session": self.session, **queue_view(record.queue, is_all=is_all)}
-
-    def item_of(self, client_id: str) -> ItemRecord | None:
-        """Return what a message with this key became; none if it was refused."""
-        self._runtime.ask(self.session, m.Inspect(is_last=True, is_of_queue=True))
-        queue = self.record().queue
-        return queue.items.get(queue.clients.get(client_id, ""))
-
-    def inspect(self) -> dict[str, Any]:
-        """Return the session's state as plain data, without secrets or terminal escapes."""
-        with self._looking:
-            return self.redacted(dump_live(self._runtime, self.session, self._traces))
-
-    def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Take secrets and terminal escapes out of data."""
-        shown: dict[str, Any] = self.redactor.data(data)
-        return shown
-
-    @cached_property
-    def redactor(self) -> Redactor:
-        """What takes secrets out of texts and data, with the keys of the configured models."""
-        return Redactor(os.environ, self.services.config.key_variables)
-
-    def classify(self, text: str, explicit: str = "auto") -> Classification:
-        """Classify a text without sending it."""
-        return classify(text, self.services.words, explicit)
 
     @cached_property
     def own_commands(self) -> OwnCommands:
@@ -371,70 +308,22 @@ class SessionClient:
         """Whether the session still lives here: another terminal may have finalized it."""
         return self._runtime.is_open(self.session)
 
-    def can_ask(self) -> bool:
-        """Whether a person can answer questions."""
-        return self.is_open and self.describe().policy.can_ask
+    def templates(self) -> Mapping[str, Template]:
+        """Return the prompt templates by name; reads files."""
+        return self.services.templates()
 
-    @property
-    def servers(self) -> McpServers | None:
-        """The session's MCP servers, whose methods run on the runtime's loop; none if it has none."""
-        return self._runtime.servers(self.session)
+    def resumable(self) -> Sequence[SessionChoice]:
+        """Return the sessions that `/resume` can take up in this one's place; may block."""
+        return resumable(self.store, self.view.redactor, self.session)
 
     @property
     def offers(self) -> Mapping[str, McpOffer]:
         """What the session's MCP servers offer, by their names; for any thread."""
-        servers = self.servers
-        if servers is None:
-            return {}
-        return {name: servers.status(name).offer for name in servers.names}
-
-    def restart_server(self, name: str) -> McpStatus:
-        """End an MCP server of the session and start it again. Raises `ToolError`."""
-        servers = self.servers
-        if servers is None:
-            raise ToolError(f"there is no MCP server `{name}`", "this session has none")
-        return self._runtime.run(servers.restart(name), timeout=None)
-
-    # The files that the session changed -----------------------------------------------------------
-
-    @property
-    def keeps_files(self) -> bool:
-        """Whether anything is kept of the files that the session changes."""
-        return self._runtime.workspace(self.session) is not None
-
-    def diff(self, turns: tuple[str, ...] = ()) -> list[FileChange]:
-        """Return what turns changed; without any, the newest that changed something."""
-        workspace = self._runtime.workspace(self.session)
-        return self._runtime.run(workspace.diff(turns)) if workspace is not None else []
-
-    def changed_files(self, turns: tuple[str, ...]) -> list[str]:
-        """Name the files that turns changed, and that are not as they were before."""
-        workspace = self._runtime.workspace(self.session)
-        return self._runtime.run(workspace.changed_files(turns)) if workspace is not None else []
+        return self.parts.offers
 
     def changes(self) -> list[str]:
-        """Name the files that a run has changed in all its turns, except its own in `.steersman`."""
-        try:
-            made = self.record().turns_made
-            found = self.changed_files(tuple(f"t{number}" for number in range(1, made + 1)))
-        except (OSError, SteersmanError):
-            return []  # the revert reports what cannot be read
-        return [path for path in found if not _is_own(path, self.session)]
-
-    def restore_files(
-        self,
-        order: m.RestoreFiles,
-        hear: Callable[[m.RestoreCounted | m.RestoreEnded], None],
-        seconds: float,
-    ) -> None:
-        """Restore files without the session's journal; `hear` is called with what comes of it."""
-        workspace = self._runtime.workspace(self.session)
-        self._runtime.run(restore_files(workspace, order, hear), seconds)
-
-    @property
-    def storage(self) -> str:
-        """The name of the storage that has the copies of files of this program's turns."""
-        return self._runtime.shared.storage.name
+        """Name the files that a run has changed; see `ChangedFiles.changed_by_run`."""
+        return self.files.changed_by_run()
 
     # What the program around it does --------------------------------------------------------------
 
@@ -488,18 +377,3 @@ class SessionClient:
     def leave(self, cause: str = "exit") -> None:
         """Stop what runs, keep everything, let go of the session."""
         self._runtime.leave(self.session, cause)
-
-
-def _is_own(path: str, run: str) -> bool:
-    """Whether a file is in a folder of `.steersman` that is named after the run."""
-    home, _, rest = path.partition("/")
-    return home == ".steersman" and run in rest.partition("/")[0]
-
-
-def _asking(found: SessionDescription) -> Ask:
-    """Return what asks the permission rules of a session."""
-
-    def ask(tool: str, arguments: dict[str, str]) -> PermissionDecision:
-        return found.permissions.decide(tool, arguments, found.folder, found.allowed)
-
-    return ask

@@ -34,8 +34,8 @@ from .running import Works, go_on
 from .session_info import info_of
 
 if TYPE_CHECKING:
+    from .client import SessionClient
     from .commands.command import CommandCall
-    from .conversation import Conversation
     from .host.host import Host
 
 
@@ -139,7 +139,8 @@ class Client:
             return await reader.readline()
         except ValueError:
             limit = f"at most {LINE_LIMIT // 1024 // 1024} MiB a line"
-            self._fail({}, INVALID, "the request is too long", limit)
+            error = _error(INVALID, "the request is too long", limit)
+            self._send({"jsonrpc": "2.0", "id": None, "error": error})
             return b""
 
     def close(self) -> None:
@@ -192,10 +193,6 @@ class Client:
         self._leave = self._host.event_bus.follow(session, hear, known.append)
         return known[0]
 
-    def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
-        error = _error(code, text, hint)
-        self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error})
-
     def _send(self, message: dict[str, Any]) -> None:
         transport = self._writer.transport
         if transport.is_closing():
@@ -214,7 +211,7 @@ class Requests:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._key = f"k-{secrets.token_hex(8)}"
-        self._edited: tuple[Conversation, int] | None = None
+        self._edited: tuple[SessionClient, int] | None = None
 
     def close(self) -> None:
         """Let go of the message that the client edits. Idempotent."""
@@ -249,10 +246,12 @@ class Requests:
                 again, done = _works(params.get("again")), _works(params.get("done"))
                 await asyncio.to_thread(go_on, self._conversation(params), again, done)
                 return {"ok": True}
-            case "begin" if self._host.opening is not None:
-                return await asyncio.to_thread(self._host.opening, params)
-            case "evict" if self._host.evicting is not None:
-                await asyncio.to_thread(self._host.evicting, self._conversation(params).session)
+            case "begin" if self._host.endpoint.opening is not None:
+                return await asyncio.to_thread(self._host.endpoint.opening, params)
+            case "evict" if self._host.endpoint.evicting is not None:
+                await asyncio.to_thread(
+                    self._host.endpoint.evicting, self._conversation(params).session
+                )
                 return {"ok": True}
             case "sessions":
                 return self._host.open_sessions
@@ -262,7 +261,7 @@ class Requests:
             case "list":
                 return {"sessions": await asyncio.to_thread(self._list)}
             case "inspect":
-                return await asyncio.to_thread(self._conversation(params).inspect)
+                return await asyncio.to_thread(self._conversation(params).view.inspect)
             case "queue":
                 return await asyncio.to_thread(self._conversation(params).queue)
             case _:
@@ -339,7 +338,7 @@ class Requests:
         finally:
             leave()
 
-    def _conversation(self, params: Params) -> Conversation:
+    def _conversation(self, params: Params) -> SessionClient:
         return self._host.conversation(str(params["session"]))
 
 

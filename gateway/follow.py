@@ -18,7 +18,7 @@ from ..machines.errors import UnknownSession
 from .event_feed import Below, Feed, Pages
 from .event_feed import Event as FeedEvent
 from .events.contract import Event
-from .outcome import LEFT_BEFORE, Outcome, past_outcome
+from .outcome import LEFT_BEFORE, Outcome, StoredOutcome
 from .reach import SessionReach
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ class Batch(NamedTuple):
     is_joined: bool = False
 
 
-def _never() -> bool:
-    return False
-
-
 class Follower:
     """Reads one session; `after` is the number of the entry that was seen last, none: what comes.
 
@@ -61,7 +57,7 @@ class Follower:
         *,
         is_whole: bool = False,
         below: Below = "nothing",
-        is_over: Callable[[], bool] = _never,
+        is_over: Callable[[], bool] = lambda: False,
         look: float | None = LOOK,
         is_tied: bool = False,
     ) -> None:
@@ -171,21 +167,18 @@ class OutcomesElsewhere:
     def __init__(self, reach: SessionReach, session: str) -> None:
         self._reach, self._session = reach, session
 
-    async def of(self, item: str) -> Outcome:
-        """Wait for the outcome of a message. Raises `UnknownSession` if the session is left before."""
+    async def of(self, item: str, *, with_turn: bool = False) -> Outcome:
+        """Wait for the outcome of a message; see `Outcomes.of`.
+
+        Raises `UnknownSession` if the session is left before.
+        """
+        stored = StoredOutcome(self._reach.store, self._session, item, with_turn=with_turn)
         follower = Follower(self._reach, self._session, None)
         async with aclosing(follower.batches()) as batches:
             async for batch in batches:
                 is_news = batch.is_joined or any(event["seq"] for event in batch.events)
-                if is_news and (found := await asyncio.to_thread(self._look, item)) is not None:
+                if is_news and (found := await asyncio.to_thread(stored.look)) is not None:
                     return found
-                if self._is_left(batch):
-                    raise UnknownSession(*LEFT_BEFORE)
+                if batch.is_joined and self._reach.owner(self._session) is None:
+                    raise UnknownSession(*LEFT_BEFORE)  # who had it may just have died
         raise AssertionError("a follower goes on")
-
-    def _look(self, item: str) -> Outcome | None:
-        return past_outcome(self._reach.store, self._session, item)
-
-    def _is_left(self, batch: Batch) -> bool:
-        """Whether nobody has the session: the one who had it may just have died."""
-        return batch.is_joined and self._reach.owner(self._session) is None

@@ -20,21 +20,16 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.permission_mode import mode_named
 from ..workflows.config import Config, load
-from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
-from .conversation import Conversation
+from .client import SessionClient
 from .events.contract import ChangedEvent, Event
-from .home.home import find_session, refuse_run
+from .home.home import existing_folder, find_session, refuse_run
 from .host.host import Host
 from .launch_options import LaunchOptions
 from .running import config_of_run, read_run
 
 ENDING = 0.1
 """Seconds between two looks at a run that has ended, whose subagents may still be closing."""
-
-
-def _accepted(host: Host) -> None:
-    return
 
 
 class Hosts:
@@ -58,7 +53,7 @@ class Hosts:
         self._hear = hear
         self._overrides = dict(overrides or {})
         self.recorders: tuple[Observer, ...] = ()
-        self.on_host: Callable[[Host], None] = _accepted
+        self.on_host: Callable[[Host], None] = lambda _: None
         self._hosts: list[Host] = []
         self._mutex = threading.Lock()
         self._is_closed = False
@@ -78,8 +73,8 @@ class Hosts:
                     return host
             host = Host(self.paths, config, self._environ, wanted)
             host.event_bus.subscribe(partial(self._hear, host))
-            host.opening = self.open_for
-            host.recorders = self.recorders
+            host.endpoint.opening = self.open_for
+            host.observers.recorders = self.recorders
             self.on_host(host)
             self._hosts.append(host)
             return host
@@ -90,9 +85,9 @@ class Hosts:
         agent: str = "",
         launch: LaunchOptions | None = None,
         session: str = "",
-    ) -> Conversation:
+    ) -> SessionClient:
         """Begin a session in a folder, with this id if one is given. Raises `SteersmanError`."""
-        place = _place(folder)
+        place = existing_folder(folder)
         return self.of_folder(place, launch).begin(place, agent=agent, session=session)
 
     def begin_run(
@@ -102,18 +97,18 @@ class Hosts:
         folder: Path,
         session: str = "",
         launch: LaunchOptions | None = None,
-    ) -> Conversation:
+    ) -> SessionClient:
         """Open a run of a workflow, by name or file, in a folder; `go_on` starts it.
 
         When it has ended, its listeners hear what it changed, and it is left, so that it can be resumed
         from anywhere. Raises `SteersmanError`.
         """
-        place = _place(folder)
+        place = existing_folder(folder)
         plan, config = read_run(workflow, variables, place, self.paths, self._environ)
         host = self._with(config, launch or self._launch)
         return self._until_over(host, host.begin(place, plan, session=session))
 
-    def resume_run(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
+    def resume_run(self, session: str, launch: LaunchOptions | None = None) -> SessionClient:
         """Take up a run by its whole id, as `begin_run`; nothing in it runs unasked.
 
         Raises `SteersmanError`.
@@ -133,7 +128,7 @@ class Hosts:
         config = config_of_run(record.run.workflow, folder, self.paths, self._environ)
         return self._with(config, launch or self._launch)
 
-    def _until_over(self, host: Host, run: Conversation) -> Conversation:
+    def _until_over(self, host: Host, run: SessionClient) -> SessionClient:
         """Return a run that is left when it has ended."""
 
         def hear(event: Event) -> None:
@@ -152,7 +147,7 @@ class Hosts:
         unsubscribe = host.event_bus.subscribe(hear)
         return run
 
-    def leave(self, conversation: Conversation) -> None:
+    def leave(self, conversation: SessionClient) -> None:
         """Leave a session, unless that has happened."""
         host = self.host_of(conversation.session)
         if host is not None:
@@ -163,7 +158,7 @@ class Hosts:
         """Return those that there are now."""
         return tuple(self._hosts)
 
-    def resume(self, session: str, launch: LaunchOptions | None = None) -> Conversation:
+    def resume(self, session: str, launch: LaunchOptions | None = None) -> SessionClient:
         """Take up a session, or return it if it is open here. Raises `SteersmanError`."""
         row = self.row(session)
         found = self.find(row.session)
@@ -212,7 +207,7 @@ class Hosts:
                 return host
         return None
 
-    def find(self, session: str) -> Conversation | None:
+    def find(self, session: str) -> SessionClient | None:
         """Return the conversation about a session that is open here, by its whole id."""
         host = self.host_of(session)
         return host.conversations[session] if host is not None else None
@@ -248,11 +243,3 @@ class Hosts:
             hosts, self._hosts = self._hosts, []
         for host in hosts:
             host.close()
-
-
-def _place(folder: Path) -> Path:
-    """Return a folder as it is called from everywhere. Raises `UsageError` if there is none."""
-    place = expanded(folder).resolve()
-    if not place.is_dir():
-        raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
-    return place

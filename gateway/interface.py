@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-from ..ports.models.choice import Choice
-from ..workflows.config import Config
-from ..workflows.paths import Paths
-from .host.router import EventBus
-from .launch_options import LaunchOptions
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from .attached import AttachedRun, AttachedSession
-    from .conversation import Conversation
+    from .attached import AttachedHost, AttachedRun, AttachedSession
+    from .client import SessionClient
+    from .host.host import Host
 
-ChatSession: TypeAlias = "Conversation | AttachedSession"
+ChatHost: TypeAlias = "Host | AttachedHost"
+"""The program around an interface: this one, or one in which a session is elsewhere."""
+ChatSession: TypeAlias = "SessionClient | AttachedSession"
 """A session as an interface has it: one of this process, or one elsewhere."""
-RunSession: TypeAlias = "Conversation | AttachedRun"
+RunSession: TypeAlias = "SessionClient | AttachedRun"
 """A run of a workflow as an interface has it."""
-
-
-class ChatHost(Protocol):
-    """The program around an interface: `Host`, or `AttachedHost` for a session elsewhere."""
-
-    paths: Paths
-    config: Config
-    launch: LaunchOptions
-    notices: list[str]
-    event_bus: EventBus
-
-    @property
-    def choice(self) -> Choice | None:
-        """The model that was chosen last, and why; none where that is not known."""
-        ...
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether what happens here is on disk, and there at the next start."""
-        ...
-
-    @property
-    def remains(self) -> str:
-        """What remains after leaving, as half a sentence."""
-        ...
-
-    def close(self) -> None:
-        """Leave all sessions, or hang up. Idempotent."""
-        ...

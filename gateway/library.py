@@ -30,37 +30,38 @@ from ..machines import protocol as m
 from ..machines.conversation import Picture
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.people import DEFAULT_RIGHTS, Person
+from ..machines.value import Value
 from ..ports.models.model import Model
 from ..ports.picture import PICTURES, picture
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
 from ..workflows.config import load
-from ..workflows.home_folder import expanded
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
 from ..workflows.stored_keys import add_stored_keys
 from ..workflows.tools import REMOTE, TOOLS
 from .commands.command import CommandCall, Reply
 from .commands.registry import call
+from .commands.talk import smalltalk
 from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
 from .follow import LOOK, Follower, OutcomesElsewhere
-from .home.home import find_session, refuse_run, store_at
+from .home.home import existing_folder, find_session, refuse_run, store_at
 from .host.host import Host
 from .host.profile_factory import OwnAgent
 from .host.typed_output import AGAIN, TypedOutput
 from .launch_options import LaunchOptions
-from .one_shot_client import OneShotClient
 from .outcome import Outcome, Outcomes, later
 from .own_agent import agent_settings
 from .reach import SessionReach
 from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed
+from .speaker import spoken_by
 from .wording.acknowledgement import REJECTIONS
 
 if TYPE_CHECKING:
-    from .conversation import Conversation
+    from .client import SessionClient
 
 How = Literal["queue", "steer", "interrupt"]
 Scope = Literal["turn", "last", "undo"]
@@ -279,11 +280,21 @@ class Link:
             )
 
 
+class _Said(Value):
+    """What is sent to a session; in a text without `how`, a slash at the beginning has its meaning."""
+
+    text: str | CommandCall
+    how: str | None = None
+    user: str | Person | None = None
+    key: str = ""
+    shown: tuple[Picture, ...] = ()
+
+
 class SessionHandle:
     """A session that this program runs."""
 
     def __init__(
-        self, conversation: Conversation, link: Link, output: TypedOutput | None = None
+        self, conversation: SessionClient, link: Link, output: TypedOutput | None = None
     ) -> None:
         self.id = conversation.session
         self._output = output
@@ -319,7 +330,8 @@ class SessionHandle:
         if how is not None:
             _one_of(how, How, "how")
         shown = await asyncio.to_thread(_pictures, images)
-        return await self._send(text, how or "auto", user, key, shown)
+        said = _Said(text=text, how=how or "auto", user=user, key=key, shown=tuple(shown))
+        return cast("Receipt", await self._sent(said))
 
     async def enter(
         self, text: str | CommandCall, user: str | Person | None = None, *, key: str = ""
@@ -329,57 +341,40 @@ class SessionHandle:
         Such a command may also be data. Raises `Rejected`. A command with the key of an earlier one is
         carried out again.
         """
-        if isinstance(text, str):
-            return await self._sent(
-                text, user, key, lambda key: self._client.say(text, "auto", key)
-            )
-        name, run = text.command.name, self._client.run
-        return await self._sent(name, user, key, lambda key: run(text, key))
+        return await self._sent(_Said(text=text, user=user, key=key))
 
     async def side_talk(
         self, text: str, user: str | Person | None = None, *, key: str = ""
     ) -> Receipt:
         """Ask something beside the work; its answer is offered in the queue. Raises `Rejected`."""
-        sent = await self._sent(text, user, key, lambda key: self._client.side_talk(text, key))
-        assert isinstance(sent, Receipt)
-        return sent
-
-    async def _send(
-        self,
-        text: str,
-        how: str,
-        user: str | Person | None,
-        key: str = "",
-        shown: Sequence[Picture] = (),
-    ) -> Receipt:
-        """Send a message and wait for its receipt. Raises `Rejected`."""
-        send = self._client.send_message
-        sent = await self._sent(text, user, key, lambda key: send(text, how, key, pictures=shown))
-        assert isinstance(sent, Receipt)
-        return sent
-
-    async def _sent(
-        self,
-        text: str,
-        user: str | Person | None,
-        key: str,
-        send: Callable[[str], Reply | None],
-    ) -> Receipt | Reply:
-        """Send a text with a key, and wait for what becomes of it. Raises `Rejected`."""
         _check_text(text)
+        return cast("Receipt", await self._sent(_Said(text=smalltalk(text), user=user, key=key)))
+
+    async def _sent(self, said: _Said) -> Receipt | Reply:
+        """Send something with a key, and wait for what becomes of it. Raises `Rejected`."""
+        if not isinstance(said.text, CommandCall):
+            _check_text(said.text)
         if self._link.over:
             raise Rejected(self._link.over, _NEXT[self._link.over])
-        key = key or f"k-{uuid4().hex}"
-        answered = self._link.await_receipt(key)
+        return await self._taken(said if said.key else replace(said, key=f"k-{uuid4().hex}"))
+
+    async def _taken(self, said: _Said) -> Receipt | Reply:
+        answered = self._link.await_receipt(said.key)
 
         def speak() -> Reply | None:
-            with self._speaking(user):
-                return send(key)
+            with self._speaking(said.user):
+                if isinstance(said.text, CommandCall):
+                    return self._client.run(said.text, said.key)
+                if said.how is None:
+                    return self._client.say(said.text, "auto", said.key)
+                self._client.send_message(said.text, said.how, said.key, pictures=said.shown)
+                return None
 
         reply = await asyncio.to_thread(speak)
-        if reply is not None:
-            return reply
-        event = await answered
+        return reply if reply is not None else self._receipt(await answered)
+
+    def _receipt(self, event: Mapping[str, Any]) -> Receipt:
+        """Return the receipt of an accepted message. Raises `Rejected`."""
         if event["type"] == "rejected":
             reason = str(event["reason"])
             raise Rejected(reason, _NEXT.get(reason) or str(event.get("hint", "")))
@@ -388,8 +383,8 @@ class SessionHandle:
     def _speaking(self, user: str | Person | None) -> AbstractContextManager[None]:
         """Let what is done within be the word of this user."""
         if isinstance(user, Person):
-            return self._client.spoken_by(user.name, user.may)
-        return self._client.spoken_by(user or "")
+            return spoken_by(user.name, user.may)
+        return spoken_by(user or "")
 
     async def ask(self, text: str, user: str | Person | None = None) -> Outcome:
         """Send a message and wait for the outcome of its turn, which comes after what runs and waits.
@@ -398,17 +393,21 @@ class SessionHandle:
         Where the agent's answers have a type, the outcome has a `value`; an answer that does not fit is
         asked for once more, and has failed if that does not fit either.
         """
-        outcome = await (await self._send(text, "turn", user)).done()
+        outcome = await self._outcome_of(text, user)
         if self._output is None or outcome.status != "done":
             return outcome
         outcome.value, fault = self._output.read(outcome.text)
         if fault:
-            outcome = await (await self._send(AGAIN.format(fault=fault), "turn", user)).done()
+            outcome = await self._outcome_of(AGAIN.format(fault=fault), user)
             if outcome.status == "done":
                 outcome.value, fault = self._output.read(outcome.text)
                 if fault:
                     outcome.status, outcome.reason = "failed", f"the answer does not fit: {fault}"
         return outcome
+
+    async def _outcome_of(self, text: str, user: str | Person | None) -> Outcome:
+        said = _Said(text=text, how="turn", user=user)
+        return await cast("Receipt", await self._sent(said)).done()
 
     async def steer(self, text: str, user: str | Person | None = None) -> Receipt:
         """Send a message into the running turn, which goes on with it."""
@@ -525,7 +524,7 @@ class SessionHandle:
     def inspect(self) -> dict[str, Any]:
         """Return the whole state of the session as plain data, without secrets."""
         self._link.check_open()
-        return self._client.inspect()
+        return self._client.view.inspect()
 
     async def close(self) -> None:
         """Leave the session: what runs is stopped, all is kept, and `resume` takes it up again."""
@@ -572,62 +571,32 @@ class SessionElsewhere(SessionHandle):
         is_over = reach.store.row(self.id).state == "finalized"
         return not is_over and reach.owner(self.id) is not None
 
-    def _call(self, method: str, user: str | Person | None = None, **params: Any) -> Any:
-        """Have the session's program carry a method of the control socket out; blocks."""
+    async def _taken(self, said: _Said) -> Receipt | Reply:
+        if said.shown:
+            raise UsageError("pictures can be shown only to a session that is open here")
+        if isinstance(said.text, CommandCall):
+            named = {"name": said.text.command.name, "arguments": dict(said.text.arguments)}
+            return await self._called("command", said.user, client_id=said.key, **named)
+        way = {} if said.how is None else {"as": said.how, "plain": True}
+        return await self._called("say", said.user, client_id=said.key, text=said.text, **way)
+
+    async def _called(
+        self, method: str, user: str | Person | None, **params: Any
+    ) -> Receipt | Reply:
+        """Have the session's program carry a method of the control socket out."""
         if isinstance(user, Person):
             raise UsageError(
                 f"session `{self.id}` is open in another program, which knows no rights of `{user.name}`",
                 "give the name alone, or `resume` the session here when that program has left it",
             )
-        reach = self._link.reach
-        client = OneShotClient(reach.paths, reach.environ, reach.store, self.id, user or "")
-        return client.call(method, **params)
-
-    async def _said(
-        self, method: str, user: str | Person | None, key: str, **params: Any
-    ) -> Receipt | Reply:
-        """Send something with a key, and take its receipt. Raises `Rejected`."""
-        event = await asyncio.to_thread(self._call, method, user, client_id=key, **params)
-        if event["type"] == "rejected":
-            raise Rejected(str(event["reason"]), str(event.get("hint", "")))
+        remote = self._link.reach.remote(self.id, user=user or "")
+        event = await asyncio.to_thread(partial(remote.call, method, **params))
         if event["type"] == "result":
             return Reply(ok=event["ok"], data=event["data"], text=event["text"])
-        return Receipt(self._link, event)
-
-    async def _send(
-        self,
-        text: str,
-        how: str,
-        user: str | Person | None,
-        key: str = "",
-        shown: Sequence[Picture] = (),
-    ) -> Receipt:
-        if shown:
-            raise UsageError("pictures can be shown only to a session that is open here")
-        _check_text(text)
-        said = {"text": text, "as": how, "plain": True}
-        return cast("Receipt", await self._said("say", user, key, **said))
-
-    async def enter(
-        self, text: str | CommandCall, user: str | Person | None = None, *, key: str = ""
-    ) -> Receipt | Reply:
-        """Send what a person typed; see `SessionHandle.enter`."""
-        if isinstance(text, str):
-            _check_text(text)
-            return await self._said("say", user, key, text=text)
-        arguments = dict(text.arguments)
-        return await self._said("command", user, key, name=text.command.name, arguments=arguments)
-
-    async def side_talk(
-        self, text: str, user: str | Person | None = None, *, key: str = ""
-    ) -> Receipt:
-        """Ask something beside the work; see `SessionHandle.side_talk`."""
-        _check_text(text)
-        asked = {"name": "smalltalk", "arguments": {"text": text}}
-        return cast("Receipt", await self._said("command", user, key, **asked))
+        return self._receipt(event)
 
     async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        reply = await self._said("command", None, "", name=name, arguments=arguments)
+        reply = await self._called("command", None, name=name, arguments=arguments)
         if not isinstance(reply, Reply) or not reply.ok:
             raise UsageError(reply.text if isinstance(reply, Reply) else f"{name} was refused")
         return dict(reply.data)
@@ -638,13 +607,13 @@ class SessionElsewhere(SessionHandle):
         """Answer a question; see `SessionHandle.answer`."""
         _one_of(choice, Choice, "choice")
         given = {"id": question, "choice": choice, "reason": reason}
-        reply = await self._said("answer", user, "", **given)
+        reply = await self._called("answer", user, **given)
         if not isinstance(reply, Reply) or not reply.ok:
             raise UsageError(reply.text if isinstance(reply, Reply) else "it was refused")
 
     def queue(self) -> dict[str, Any]:
         """Return the queue; see `SessionHandle.queue`."""
-        queue: dict[str, Any] = self._call("queue")
+        queue: dict[str, Any] = self._link.reach.remote(self.id).call("queue")
         return queue
 
     def inspect(self) -> dict[str, Any]:
@@ -653,8 +622,8 @@ class SessionElsewhere(SessionHandle):
         owner = reach.owner(self.id)
         if owner is None:
             raise UsageError(f"no program has session `{self.id}` open", _NEXT[_LEFT])
-        with closing(reach.link(self.id, owner)) as link:
-            state: dict[str, Any] = link.call("inspect")
+        with closing(reach.remote(self.id, owner)) as remote:
+            state: dict[str, Any] = remote.call("inspect")
             return state
 
     async def close(self) -> None:
@@ -676,7 +645,9 @@ def _check_text(text: str) -> None:
 class RunHandle(SessionHandle):
     """A run of a workflow: a session, in which the workflow takes the place of an agent."""
 
-    def __init__(self, conversation: Conversation, link: Link, let_go: Callable[..., None]) -> None:
+    def __init__(
+        self, conversation: SessionClient, link: Link, let_go: Callable[..., None]
+    ) -> None:
         super().__init__(conversation, link)
         self._let_go = let_go
         self._loop = asyncio.get_running_loop()
@@ -759,7 +730,6 @@ class Home:
         self._links: WeakValueDictionary[str, Link] = WeakValueDictionary()
         self._is_hermetic = is_hermetic
         self._introducing = threading.Lock()
-        self._outcomes: dict[str, Outcomes] = {}
         self._closing = ExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -791,7 +761,6 @@ class Home:
         self._runs.clear()
         self._links.clear()
         self._handles.clear()
-        self._outcomes.clear()
         await asyncio.to_thread(self._closing.close)
         self._loop = None
 
@@ -822,12 +791,6 @@ class Home:
 
     def _following(self, host: Host) -> Host:
         """Follow the sessions of a host."""
-
-        def watch(session: str) -> tuple[Outcomes, ...]:
-            self._outcomes[session] = Outcomes(session, lambda: host.store)
-            return (self._outcomes[session],)
-
-        host.watching = watch
         host.event_bus.subscribe(self._hear)
         return host
 
@@ -855,7 +818,7 @@ class Home:
 
         `agent` is one of the program's own, or the name of a configured one; none means the default.
         """
-        host, place = self._host, _existing(folder)
+        host, place = self._host, existing_folder(folder)
         if isinstance(agent, Agent):
             begin = partial(host.begin, place, None, agent.name)
             conversation = await asyncio.to_thread(
@@ -951,7 +914,7 @@ class Home:
 
         Raises `ConfigError` with every problem of the file, and `UsageError` for unknown variables.
         """
-        place, paths = _existing(folder), self._host.paths
+        place, paths = existing_folder(folder), self._host.paths
 
         def opened() -> tuple[Host, RunPlan]:
             plan, config = read_run(str(file), variables or {}, place, *self._places)
@@ -982,8 +945,8 @@ class Home:
         return handle
 
     def _introduced(
-        self, name: str, agent: OwnAgent, begin: Callable[[], Conversation]
-    ) -> Conversation:
+        self, name: str, agent: OwnAgent, begin: Callable[[], SessionClient]
+    ) -> SessionClient:
         """Begin a session while a name means this agent, and no other one of the same name."""
         with self._introducing:
             self._host.opener.profiles.introduce(name, agent)
@@ -993,25 +956,17 @@ class Home:
         assert self._loop is not None
         return self._host.opener.own_agent(agent, self._loop)
 
-    def _handle(self, conversation: Conversation, agent: Agent | None = None) -> SessionHandle:
+    def _handle(self, conversation: SessionClient, agent: Agent | None = None) -> SessionHandle:
         output = agent.output if agent is not None else None
         handle = SessionHandle(conversation, self._link(conversation, self._host), output)
         self._handles[handle.id] = handle
         return handle
 
-    def _link(self, conversation: Conversation, host: Host) -> Link:
+    def _link(self, conversation: SessionClient, host: Host) -> Link:
         session = conversation.session
         reach = SessionReach(*self._places, host.store, lambda _: host)
-        link = self._links[session] = Link(session, self._outcomes.pop(session), reach)
+        link = self._links[session] = Link(session, host.observers.outcomes[session], reach)
         return link
-
-
-def _existing(folder: str | Path) -> Path:
-    """Return a folder by its whole path. Raises `UsageError` if it is not there."""
-    place = expanded(folder).resolve()
-    if not place.is_dir():
-        raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
-    return place
 
 
 def open_home(

@@ -117,7 +117,7 @@ class MailReader:
             try:
                 for session in self._host.store.wait(node, LOOK):
                     self.read(session)
-                self._host.woken()
+                self._host.endpoint.woken()
             except StoreError as fault:
                 LOGGER.warning("the mailboxes cannot be read: %s", fault)
                 self._is_over.wait(PAUSE)
@@ -203,7 +203,7 @@ class MailReader:
         if posted.lane <= m.Lane.CONTROL or found is None:
             return True
         text = str(_object(posted.message.get("params")).get("text") or "")
-        return posted.message.get("method") == "say" and found.is_urgent(text)
+        return posted.message.get("method") == "say" and found.texts.is_urgent(text)
 
     def _is_child(self, session: str) -> bool:
         """Whether a session is a subagent's, to which its parent passes messages."""

@@ -9,35 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ..journal.lock import Owner
 from ..journal.store import Store
 from ..machines.errors import SteersmanError
 from ..workflows.paths import Paths
-from .remote import SOCKETS, Remote
+from .remote import ANSWER_TIMEOUT, SOCKETS, ControlConnection
 
 if TYPE_CHECKING:
     from .event_feed import Feed
     from .events.contract import Event
     from .host.host import Host
-    from .one_shot_client import OneShotClient
-
-ANSWER_TIMEOUT = 15.0
-"""Seconds that another process may take to answer."""
-
-
-SessionLink: TypeAlias = "Remote | OneShotClient"
-"""The way to a session of another process; `call` carries out a method of the control socket."""
-
-
-def is_near(state: Path, owner: Owner) -> bool:
-    """Whether a process can be reached by its socket: it is on this host, with the same state folder.
-
-    A host may have nodes of several accounts or containers; they reach each other as from other machines.
-    """
-    return owner.is_here and (state / SOCKETS / f"{owner.node}.sock").exists()
+    from .remote_session import RemoteSession
 
 
 class Doorbell:
@@ -71,14 +55,6 @@ class Doorbell:
         return leave
 
 
-def _has_none(session: str) -> None:
-    return None
-
-
-def _no_nodes() -> Collection[str]:
-    return ()
-
-
 class SessionReach:
     """Finds the sessions of a home; any thread.
 
@@ -91,8 +67,8 @@ class SessionReach:
         paths: Paths,
         environ: Mapping[str, str],
         store: Store,
-        host_of: Callable[[str], Host | None] = _has_none,
-        nodes: Callable[[], Collection[str]] = _no_nodes,
+        host_of: Callable[[str], Host | None] = lambda _: None,
+        nodes: Callable[[], Collection[str]] = lambda: (),
         doorbell: Doorbell | None = None,
     ) -> None:
         self.paths, self.environ, self.store = paths, environ, store
@@ -104,16 +80,24 @@ class SessionReach:
         return owner if owner is not None and owner.node not in self._nodes() else None
 
     def is_near(self, owner: Owner) -> bool:
-        """Whether a process is reached by its socket; else only the home itself leads there."""
-        return is_near(self.paths.state, owner)
+        """Whether a process is reached by its socket: it is on this host, with the same state folder.
 
-    def link(self, session: str, owner: Owner, timeout: float = ANSWER_TIMEOUT) -> SessionLink:
-        """Connect to a session's owner. Raises `StoreBusy` if it cannot be reached."""
-        if self.is_near(owner):
-            return Remote.connect(self.paths.state, session, owner, timeout)
-        from .one_shot_client import OneShotClient
+        A host may have nodes of several accounts or containers; they reach each other as from other
+        machines: only the home itself leads there.
+        """
+        return owner.is_here and (self.paths.state / SOCKETS / f"{owner.node}.sock").exists()
 
-        return OneShotClient(self.paths, self.environ, self.store, session)
+    def remote(
+        self,
+        session: str,
+        owner: Owner | None = None,
+        user: str = "",
+        timeout: float = ANSWER_TIMEOUT,
+    ) -> RemoteSession:
+        """Return a session of another process, or of nobody; see `RemoteSession`."""
+        from .remote_session import RemoteSession
+
+        return RemoteSession(self, session, owner, user, timeout)
 
     def follow(
         self, session: str, owner: Owner | None, feed: Feed, *, is_whole: bool
@@ -136,9 +120,9 @@ class SessionReach:
     def _follow_there(self, session: str, owner: Owner, feed: Feed) -> Callable[[], None]:
         with ExitStack() as undoing:
             try:
-                remote = Remote.connect(self.paths.state, session, owner)
-                undoing.callback(remote.close)
-                feed.known, events = remote.events()
+                connection = ControlConnection.connect(self.paths.state, session, owner)
+                undoing.callback(connection.close)
+                feed.known, events = connection.events()
             except SteersmanError:
                 feed.end()
                 return _nothing
@@ -151,7 +135,7 @@ class SessionReach:
             feed.end()
 
         threading.Thread(target=listen, name="follow", daemon=True).start()
-        return remote.close
+        return connection.close
 
 
 def _nothing() -> None:

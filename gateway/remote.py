@@ -1,4 +1,4 @@
-"""The client of the control socket: reaches a session that another process runs."""
+"""A connection to the control socket of another process; `RemoteSession` says what goes over it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ INVALID, REFUSED, NOT_HERE, NO_ANSWER, MISTAKE = -32600, -32000, -32001, -32002,
 """Error codes of the control socket (JSON-RPC 2.0)."""
 
 
+ANSWER_TIMEOUT = 15.0
+"""Seconds that another process may take to answer."""
+
+
 class OwnerGone(UnknownSession):
     """The process that had the session open has ended, before it answered or before it was asked."""
 
@@ -36,7 +40,7 @@ def result_of(answer: Mapping[str, Any]) -> Any:
     return answer["result"]
 
 
-class Remote:
+class ControlConnection:
     """A connection to the process that owns a session; `timeout` in seconds for each answer."""
 
     def __init__(self, session: str, connection: socket.socket) -> None:
@@ -46,7 +50,9 @@ class Remote:
         self._made = 0
 
     @classmethod
-    def connect(cls, state: Path, session: str, owner: Owner, timeout: float = 15.0) -> Remote:
+    def connect(
+        cls, state: Path, session: str, owner: Owner, timeout: float = ANSWER_TIMEOUT
+    ) -> ControlConnection:
         """Connect to a session's owner. Raises `StoreBusy` if the owner cannot be reached."""
         if not owner.is_here:
             raise StoreBusy(
@@ -71,15 +77,10 @@ class Remote:
             ) from error
         return cls(session, connection)
 
-    def call(self, method: str, **params: Any) -> Any:
-        """Call a method of the owner. Raises `SteersmanError` with the message of an error answer."""
+    def request(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Return the result of a request. Raises `SteersmanError` with the message of an error answer."""
         self._made += 1
-        request = {
-            "jsonrpc": "2.0",
-            "id": self._made,
-            "method": method,
-            "params": {"session": self.session, **params},
-        }
+        request = {"jsonrpc": "2.0", "id": self._made, "method": method, "params": params}
         self._send(json.dumps(request).encode() + b"\n")
         while True:
             answer = self._read()
@@ -92,7 +93,7 @@ class Remote:
 
         The first events are the text that has been streamed of an answer (`EventBus.follow`).
         """
-        subscribed: dict[str, Any] = self.call("subscribe")
+        subscribed: dict[str, Any] = self.request("subscribe", {"session": self.session})
         self._socket.settimeout(None)
         return subscribed["seq"], self._events()
 

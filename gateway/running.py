@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,23 +139,24 @@ def go_on(client: SessionClient, again: Works = (), done: Works = ()) -> None:
     record = client.record()
     if record.run is None:
         raise UsageError(f"session `{record.id}` is no run", "`steersman sessions list`")
-    if record.run.state == "failed":
-        _decide(client.ask, again, done)
-        _try_again(client.ask)
-    elif record.queue.items:
-        _resume(client.ask, again, done)
-    else:
+    if record.run.state != "failed" and not record.queue.items:
         start_run(client, record.run.workflow.name)
+        return
+    if again:
+        _ask(client, m.Reopen(work=again))
+    if done:
+        _ask(client, m.Reopen(work=done, is_done=True))
+    if record.run.state == "failed":
+        _ask(client, m.TryAgain(), "start a new run when the cause is repaired")
+    elif not _ask(client, m.ResumeQueue()).get("restored"):
+        raise SteersmanError("the run cannot continue: nothing of it was interrupted")
 
 
-def _try_again(ask: Callable[[m.Message], dict[str, Any]]) -> None:
-    """Continue a run that failed. Raises `SteersmanError` if it cannot continue."""
-    answer = ask(m.TryAgain())
+def _ask(client: SessionClient, message: m.Message, hint: str = "") -> dict[str, Any]:
+    answer = client.ask(message)
     if not answer.get("ok"):
-        raise SteersmanError(
-            f"the run cannot continue: {answer.get('reason')}",
-            "start a new run when the cause is repaired",
-        )
+        raise SteersmanError(f"the run cannot continue: {answer.get('reason')}", hint)
+    return answer
 
 
 def was_taken_back(record: SessionRecord) -> bool:
@@ -163,26 +164,3 @@ def was_taken_back(record: SessionRecord) -> bool:
     reverts = [revert.outcome for revert in record.reverts.values() if revert.outcome is not None]
     whole = [done for done in reverts if done.scope != "last" and not done.is_dry_run]
     return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
-
-
-def _resume(ask: Callable[[m.Message], dict[str, Any]], again: Works, done: Works) -> None:
-    """Continue an interrupted run. Raises `SteersmanError`."""
-    _decide(ask, again, done)
-    answer = _ask(ask, m.ResumeQueue())
-    if not answer.get("restored"):
-        raise SteersmanError("the run cannot continue: nothing of it was interrupted")
-
-
-def _decide(ask: Callable[[m.Message], dict[str, Any]], again: Works, done: Works) -> None:
-    """Say what becomes of work of unknown outcome. Raises `SteersmanError`."""
-    if again:
-        _ask(ask, m.Reopen(work=again))
-    if done:
-        _ask(ask, m.Reopen(work=done, is_done=True))
-
-
-def _ask(ask: Callable[[m.Message], dict[str, Any]], message: m.Message) -> dict[str, Any]:
-    answer = ask(message)
-    if not answer.get("ok"):
-        raise SteersmanError(f"the run cannot continue: {answer.get('reason')}")
-    return answer

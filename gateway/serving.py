@@ -14,7 +14,7 @@ from ..journal.folder import PrivateFolder
 from ..journal.lock import Lock, Owner
 from ..machines.errors import UsageError
 from ..workflows.paths import make_private, write_private
-from .remote import Remote
+from .remote import ControlConnection
 
 SERVING = "serve"
 """The name of the lock, and of the file with the address."""
@@ -55,8 +55,8 @@ def server_of(state: Path) -> Owner | None:
 
 def open_there(state: Path, owner: Owner, **params: Any) -> str:
     """Have the program that serves a home open a session; return its id. Raises `SteersmanError`."""
-    with closing(Remote.connect(state, "", owner, OPENING)) as remote:
-        return str(remote.call("begin", **params)["session"])
+    with closing(ControlConnection.connect(state, "", owner, OPENING)) as connection:
+        return str(connection.request("begin", params)["session"])
 
 
 def write_address(state: Path, address: str) -> None:

@@ -46,11 +46,7 @@ class SessionInfo(Value):
     updated: float
 
 
-def _is_nowhere(session: str) -> bool:
-    return False
-
-
-def listed(store: Store, is_here: Callable[[str], bool] = _is_nowhere) -> list[SessionInfo]:
+def listed(store: Store, is_here: Callable[[str], bool] = lambda _: False) -> list[SessionInfo]:
     """List the sessions of a home that have begun or are open, with subagents'.
 
     Those that need a person come first, then the newest. `is_here` says which this program has open.

@@ -126,10 +126,6 @@ class Request(Message):
     """Base of what people and other programs ask of a session: each has a row (`handlers.py`)."""
 
 
-class ControlRequest(Request, ControlMessage):
-    """Base of the requests that must not wait behind work."""
-
-
 class UserMessage(Request):
     """A person's message, classified before it is posted; one type from every surface.
 
@@ -160,12 +156,13 @@ class UserMessage(Request):
         return self.type != "interrupt"
 
 
-class Interrupt(ControlRequest):
+class Interrupt(Request):
     """A stop by command, key or signal, by a limit or the parent.
 
     `turn` none addresses whatever turn runs; a turn's id addresses that one and no other.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     order: StopOrder
     turn: str = ""
 
@@ -185,7 +182,7 @@ def child_that_asks(path: tuple[str, ...], question: str) -> str:
     return names[len(path)] if names[: len(path)] == path and len(names) > len(path) else ""
 
 
-class Answer(ControlRequest):
+class Answer(Request):
     """A person's answer to a question.
 
     To a tool call's question `choice` is allow, always or deny; `reason` is why not, or with `always`
@@ -193,20 +190,22 @@ class Answer(ControlRequest):
     step's options, by text or number, or free text; `deny` with a reason: no person answers.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     question: str
     choice: str
     reason: str = ""
 
 
-class Allow(ControlRequest):
+class Allow(Request):
     """A person lets calls of `tool` that match `pattern` run unasked; without `is_given` no more."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     tool: str
     pattern: str
     is_given: bool = True
 
 
-class QueueChange(ControlRequest):
+class QueueChange(Request):
     """A change of the queue that a person asked for: `op` with its number, new words or position.
 
     `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
@@ -214,6 +213,7 @@ class QueueChange(ControlRequest):
     a person begins to edit message `number`, or stops; without a number all that it edits.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     op: Literal[
         "withdraw",
         "clear",
@@ -246,22 +246,24 @@ class ImportedItem(Value):
     is_steer: bool = False
 
 
-class QueueImport(ControlRequest):
+class QueueImport(Request):
     """Take in all of these, in order, or none; held where nothing runs.
 
     `may_overfill`: what was saved once may come back, however many may wait now.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     items: tuple[ImportedItem, ...]
     may_overfill: bool = False
 
 
-class PolicyChange(ControlRequest):
+class PolicyChange(Request):
     """A person chooses how this session takes messages, its model and its permission mode.
 
     What is empty stays.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
@@ -269,37 +271,43 @@ class PolicyChange(ControlRequest):
     mode: Literal["", "ask", "edits", "plan", "all"] = ""
 
 
-class Rename(ControlRequest):
+class Rename(Request):
     """A person calls this session something; an empty name takes its name away."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     name: str = ""
 
 
-class TakeBack(ControlRequest):
+class TakeBack(Request):
     """The newest message was not meant as it was read: let it wait in the queue instead."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
 
-class ResumeQueue(ControlRequest):
+
+class ResumeQueue(Request):
     """Run what was interrupted, from its checkpoint, then what waits.
 
     `children`: those beside the turns that go on, too; the session finds them out. `is_beside_goal`: a
     goal goes on automatically, so nothing is to be done unless a message waits that is none of its own.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     number: int | None = None
     children: tuple[str, ...] = ()
     is_beside_goal: bool = False
 
 
-class Suspend(ControlRequest):
+class Suspend(Request):
     """Leave: interrupt what runs, keep everything, answer when it is durable."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     cause: str = "exit"
 
 
-class Finalize(ControlRequest):
+class Finalize(Request):
     """End the session permanently; happens once."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     cause: str = "user"
 
 
@@ -322,13 +330,14 @@ class GrantLimits(Request):
 # Reverts ------------------------------------------------------------------------------------------
 
 
-class Revert(ControlRequest):
+class Revert(Request):
     """A person wants files as they were; a running turn is stopped first.
 
     `scope`: the newest turn that changed files (or those since turn `since`), its last change, or
     the last revert itself (`undo`, of `paths` if any are named).
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     scope: Literal["turn", "last", "undo"] = "turn"
     since: str = ""
     paths: tuple[str, ...] = ()
@@ -634,28 +643,31 @@ class ResumeChildren(SystemMessage):
     epoch: int
 
 
-class EndChild(ControlRequest):
+class EndChild(Request):
     """A person ends one child: at once, or after it has summed up what it has (`is_gentle`).
 
     `child` is its name, or the names that lead to a child of a child, with `/` between them.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     child: str
     is_gentle: bool = False
     user: str = ""
     cause: str = "user"
 
 
-class SideTalk(ControlRequest):
+class SideTalk(Request):
     """A question beside the main turn, answered by a session of its own that only reads."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     is_external: ClassVar[bool] = True
     said: Said
 
 
-class Recall(ControlRequest):
+class Recall(Request):
     """Take back the steer with this key, if it still waits."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     key: str
 
 
@@ -742,7 +754,7 @@ class ChildReport(SystemMessage):
 # From people --------------------------------------------------------------------------------------
 
 
-class SetGoal(ControlRequest):
+class SetGoal(Request):
     """Work for this from now on, or, `is_next`, when the goals before it are achieved.
 
     `prompt` is the first turn's message, the goal's own text if empty. `gates` are commands that must
@@ -751,6 +763,7 @@ class SetGoal(ControlRequest):
     `is_only`: it is refused where there was a goal already, so that it may be said again.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     text: str
     gates: tuple[tuple[str, ...], ...] | None = None
     max_turns: int | None = None
@@ -763,9 +776,10 @@ class SetGoal(ControlRequest):
     user: str = ""
 
 
-class ChangeGoal(ControlRequest):
+class ChangeGoal(Request):
     """Pause the goal, let it go on with another grant of its budget, or drop it."""
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     op: Literal["pause", "resume", "clear"]
 
 
@@ -1153,18 +1167,21 @@ class LookAfter(Value):
     step: str
 
 
-class Reopen(ControlRequest):
+class Reopen(Request):
     """A person says of work whose outcome is unknown that it is to be done again, or `is_done`.
 
     `work` are pairs of a step and an index.
     """
 
+    lane: ClassVar[Lane] = Lane.CONTROL
     work: tuple[tuple[str, int], ...]
     is_done: bool = False
 
 
-class TryAgain(ControlRequest):
+class TryAgain(Request):
     """A person says that a failed run goes on: its steps are made ready for another turn."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
 
 
 # Effects: what is asked of the ports once it is durable -------------------------------------------

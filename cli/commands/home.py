@@ -312,14 +312,14 @@ def _emptied(paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:
     """Delete all that is in the trash; what is open stays. Yields each kind with its sessions."""
     config, now = load(paths, Path.cwd(), os.environ), time.time()
     with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
-        host.trash.is_emptied = True
-        before = host.trash.holds("queue")
-        for notice in host.saved_queues.expire(now, NEVER):
+        host.upkeep.trash.is_emptied = True
+        before = host.upkeep.trash.holds("queue")
+        for notice in host.upkeep.saved_queues.expire(now, NEVER):
             warn(notice)
-        yield "queue", sorted(before.keys() - host.trash.holds("queue").keys())
+        yield "queue", sorted(before.keys() - host.upkeep.trash.holds("queue").keys())
         storage = storage_of(paths, os.environ)
         hours = config.auto_queue.persistence.retention_hours
-        retention = Retention(host.store, storage, host.trash, now, hours, by_age=False)
+        retention = Retention(host.store, storage, host.upkeep.trash, now, hours, by_age=False)
         yield "copies", retention.copies(config.checkpoints.budget).gone
         yield "outputs", retention.outputs().gone
         yield "session", retention.sessions(queues_folder(paths, config)).gone

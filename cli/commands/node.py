@@ -17,7 +17,7 @@ from ...gateway.home.home import named_session, open_store
 from ...gateway.host.node import Node
 from ...gateway.hosts import Hosts
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.one_shot_client import OneShotClient
+from ...gateway.reach import SessionReach
 from ...gateway.wording.formats import age, iso
 from ...journal.lock import host_name
 from ...journal.store import NodeRow
@@ -146,7 +146,7 @@ def evict(
         row = named_session(store, session)
         if store.owner(row.session) is None:
             raise SteersmanError(f"no program has session `{row.session}` open")
-        OneShotClient(paths, os.environ, store, row.session).call("evict")
+        SessionReach(paths, os.environ, store).remote(row.session).call("evict")
     show(f"Session {row.session} was given back; a message to it has it taken again.")
     return 0
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
 from ...gateway.home.home import SHORTEST_ID
-from ...gateway.one_shot_client import OneShotClient
+from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import waiting_text
 from ...gateway.wording.formats import item_line
 from ...journal.store import SessionRow, Store
@@ -200,7 +200,8 @@ def send(
         raise UsageError("there is no message to send", 'steersman send last "and the tests"')
     with stored(os.environ) as store:
         row = session_here(store, session)
-        client = OneShotClient(Paths.of(os.environ), os.environ, store, row.session, user)
+        reach = SessionReach(Paths.of(os.environ), os.environ, store)
+        client = reach.remote(row.session, user=user)
         receipt = client.say(text, way)
         is_open = store.is_owned(row.session)
     code = show_receipt(receipt, as_json=as_json)

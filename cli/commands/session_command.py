@@ -19,7 +19,7 @@ import typer
 from ...gateway.commands.command import Command, CommandCall, Parameter
 from ...gateway.events.contract import ReceiptEvent
 from ...gateway.home.home import find_session, named_session
-from ...gateway.one_shot_client import OneShotClient
+from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import rejected_text
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UsageError
@@ -147,7 +147,9 @@ def run_on(session: str, call: CommandCall, *, as_json: bool) -> int:
     """Run a command on a session, also one that another process has open; print its result."""
     with stored(os.environ) as store:
         row = session_here(store, session)
-        receipt = OneShotClient(Paths.of(os.environ), os.environ, store, row.session).run(call)
+        receipt = (
+            SessionReach(Paths.of(os.environ), os.environ, store).remote(row.session).run(call)
+        )
     return show_receipt(receipt, as_json=as_json)
 
 

@@ -233,15 +233,15 @@ def sessions_prune(
     hours = config.auto_queue.persistence.retention_hours
     now, storage = time.time(), storage_of(paths, os.environ)
     with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
-        queues = list(host.saved_queues.expire(now, hours))
-        retention = Retention(host.store, storage, host.trash, now, hours)
+        queues = list(host.upkeep.saved_queues.expire(now, hours))
+        retention = Retention(host.store, storage, host.upkeep.trash, now, hours)
         copies = retention.copies(config.checkpoints.budget)
         outputs = retention.outputs()
         deleted = retention.sessions(queues_folder(paths, config)) if with_finalized else Swept()
         retention.thin()
         journal = host.store.compact()
-        host.trash.note_start(now)
-        has_trash = bool(host.trash.marks())
+        host.upkeep.trash.note_start(now)
+        has_trash = bool(host.upkeep.trash.marks())
     if as_json:
         show_document(
             {

@@ -77,8 +77,8 @@ def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[
     owner = reach.owner(row.session)
     if owner is not None:
         try:
-            with closing(reach.link(row.session, owner, ANSWER)) as link:
-                live: dict[str, Any] = link.call("inspect")
+            with closing(reach.remote(row.session, owner, timeout=ANSWER)) as remote:
+                live: dict[str, Any] = remote.call("inspect")
                 return live
         except StoreError as error:
             warn(f"steersman: {error.message}; showing what is stored")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from ...gateway.conversation import Conversation
+from ...gateway.client import SessionClient
 from ...gateway.events.contract import ChangedEvent, Event
 from ...gateway.host.host import Host
 from ..json_lines import Lines, talking_json
@@ -19,7 +19,7 @@ from ..talk import start_notices, talking
 from .watch import RunWatch, event_line, summary
 
 
-def run_plain(host: Host, open_it: Callable[[], Conversation]) -> int:
+def run_plain(host: Host, open_it: Callable[[], SessionClient]) -> int:
     """Run to the end; print failures to standard error and the summary to standard output."""
     err, out = Printer(sys.stderr), Printer(sys.stdout)
     watch = RunWatch()
@@ -44,7 +44,7 @@ def run_plain(host: Host, open_it: Callable[[], Conversation]) -> int:
     return watch.exit_code
 
 
-def run_json(host: Host, open_it: Callable[[], Conversation]) -> int:
+def run_json(host: Host, open_it: Callable[[], SessionClient]) -> int:
     """Run to the end; events out, messages and answers in, one JSON object a line each.
 
     The run continues after the end of standard input.

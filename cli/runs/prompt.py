@@ -24,7 +24,7 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
 
-from ...gateway.conversation import Conversation
+from ...gateway.client import SessionClient
 from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.acknowledgement import acknowledgement
@@ -247,7 +247,7 @@ def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
             conversation.leave()
             return watch.exit_code
         conversation.leave("signal")
-        if not isinstance(conversation, Conversation):
+        if not isinstance(conversation, SessionClient):
             run = conversation.session
             _write(
                 f"Run {run} goes on in `steersman serve`; `steersman attach {run}` follows it.\n"
@@ -297,7 +297,7 @@ def _send(text: str, watch: RunWatch, conversation: RunSession, screen: RunScree
     if question is not None and answer_question(conversation, question, text):
         screen.questions.drop(question)
     elif (reply := conversation.say(text)) is not None and reply.leaves:
-        if not isinstance(conversation, Conversation):
+        if not isinstance(conversation, SessionClient):
             return True
         watch.stop()
     return False

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ...gateway.conversation import Conversation
+from ...gateway.client import SessionClient
 from ...gateway.home.home import open_store
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
@@ -54,7 +54,7 @@ class RunOptions(Value):
     is_yes: bool = False
 
 
-RunInterface = Callable[[Host, Callable[[], Conversation]], int]
+RunInterface = Callable[[Host, Callable[[], SessionClient]], int]
 """Opens the run, shows it until its end, and returns the exit code. May raise `SignalExit`."""
 
 
@@ -127,7 +127,7 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     if options.is_dry:
         return show_plan(plan, as_json=options.is_json)
 
-    def begin(host: Host) -> Conversation:
+    def begin(host: Host) -> SessionClient:
         if options.cluster and not any(step.remote for step in plan.spec.steps):
             host.notices.append(f"no step of {plan.spec.file} has `remote`: all of it runs here")
         conversation = host.begin(folder, plan)
@@ -196,7 +196,7 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
         )
     config = config_of_run(run.workflow, Path(record.folder), paths, environ)
 
-    def resume(host: Host) -> Conversation:
+    def resume(host: Host) -> SessionClient:
         conversation = host.resume(record.id)
         if _has_changed(run.workflow):
             file = run.workflow.file
@@ -259,7 +259,7 @@ def _show(
     environ: Mapping[str, str],
     paths: Paths,
     config: Config,
-    open_it: Callable[[Host], Conversation],
+    open_it: Callable[[Host], SessionClient],
     wanted: Mapping[str, Any],
     work: Mapping[str, Works] | None = None,
 ) -> int:

@@ -222,7 +222,7 @@ class InputLine:
 
     def _send(self, text: str, shown: str, explicit: str) -> None:
         """Send a text; a command is carried out at once, and a message waits for an open question."""
-        would_stop = self._conversation.would_stop(text)
+        would_stop = self._conversation.texts.would_stop(text)
         if would_stop and text.lstrip().startswith("/"):
             explicit = "auto"
         elif explicit == "auto" and not would_stop and self._screen.questions.first is not None:
@@ -252,7 +252,7 @@ class InputLine:
 
     def _say(self, text: str, explicit: str) -> None:
         self._sent.append(text)
-        found, do = self._conversation.classify(text), self._sender.later
+        found, do = self._conversation.texts.classify(text), self._sender.later
         if found.intent is Intent.COMMAND:
             from ...gateway.commands.registry import NAMES  # all commands: with the first one
 

@@ -41,18 +41,19 @@ from acp.schema import (
 )
 from pydantic import TypeAdapter
 
+from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall
 from ...gateway.commands.goal import clear_goal, goal, pause_goal, resume_goal
 from ...gateway.commands.talk import busy
-from ...gateway.conversation import Conversation
-from ...gateway.events.contract import Event, TurnUsage
+from ...gateway.events.contract import Event
 from ...gateway.home.home import refuse_run
 from ...gateway.host.host import Host
 from ...gateway.session_info import listed
-from ...machines.errors import SteersmanError, UsageError
+from ...machines.conversation import Usage as TurnUsage
+from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.text import visible
-from .session import CANCELLED, EditorSession
+from .session import EditorSession
 from .update import Block, said_of
 
 T = TypeVar("T")
@@ -71,20 +72,30 @@ PAGE = 100
 class EventFeed:
     """Brings events from the threads of the runtimes to `deliver` on this loop, in their order."""
 
-    def __init__(self, deliver: Callable[[Event, bool], Awaitable[None]]) -> None:
+    def __init__(self, deliver: Callable[[Event], Awaitable[None]]) -> None:
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._delivering = asyncio.create_task(self._run())
 
-    def put(self, event: Event, is_parked: bool) -> None:
+    def put(self, event: Event) -> None:
         """Queue an event; any thread."""
-        self.put_work(partial(self._deliver, event, is_parked))
+        self.put_work(partial(self._deliver, event))
 
     def put_work(self, work: Callable[[], Awaitable[None]]) -> None:
         """Queue what is to be done between events; any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._events.put_nowait, work)
+
+    async def delivered(self) -> None:
+        """Wait until what was put so far is delivered."""
+        done = asyncio.Event()
+
+        async def note() -> None:
+            done.set()
+
+        self.put_work(note)
+        await done.wait()
 
     async def aclose(self) -> None:
         """Deliver the queued events, then end."""
@@ -219,10 +230,15 @@ class AcpAgent:
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Send a message; the answer comes when the message is done."""
-        end = await self._known(session_id).prompt(said_of(prompt))
+        try:
+            outcome = await self._known(session_id).prompt(said_of(prompt))
+        except UnknownSession:  # it was left
+            return PromptResponse(stop_reason="cancelled")
+        if outcome is None:
+            return PromptResponse(stop_reason="end_turn")
         return PromptResponse(
-            stop_reason="cancelled" if end.status in CANCELLED else "end_turn",
-            usage=_usage(end.usage),
+            stop_reason="end_turn" if outcome.status in ("done", "steered") else "cancelled",
+            usage=_usage(outcome.usage) if outcome.turn else None,
         )
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -275,12 +291,12 @@ class AcpAgent:
         async with self._opening:
             if folder not in self._hosts:
                 host = await _refusing(lambda: self._host_of(folder))
-                host.event_bus.subscribe(lambda event: self._hear(host, event))
+                host.event_bus.subscribe(self._feed.put)
                 self._hosts[folder] = host
             return self._hosts[folder]
 
     async def _open(
-        self, folder: Path, opens: Callable[[Host], Conversation]
+        self, folder: Path, opens: Callable[[Host], SessionClient]
     ) -> tuple[EditorSession, list[str]]:
         host = await self._host(folder)
         async with self._entering:
@@ -290,7 +306,12 @@ class AcpAgent:
             found = await asyncio.to_thread(conversation.describe)
             words = self._words_of()
             session = EditorSession(
-                host, conversation, folder=found.folder, client=self._client, words=words
+                host,
+                conversation,
+                folder=found.folder,
+                client=self._client,
+                words=words,
+                delivered=self._delivered,
             )
             self._sessions[session.id] = session
         choice = [host.choice.line] if host.choice is not None else []
@@ -330,7 +351,7 @@ class AcpAgent:
 
         def hear(event: Event) -> None:
             if event["session"] == session.id:
-                self._feed.put(event, False)
+                self._feed.put(event)
 
         follow = session.host.event_bus.follow
         follow(session.id, hear, lambda upto: self._feed.put_work(partial(tell, upto)))()
@@ -349,17 +370,17 @@ class AcpAgent:
 
     # Events ---------------------------------------------------------------------------------------
 
-    def _hear(self, host: Host, event: Event) -> None:
-        """Queue an event; for the runtime's thread."""
-        is_parked = event["type"] == "queue" and host.runtime.is_quiet(event["session"])
-        self._feed.put(event, is_parked)
+    async def _delivered(self, conversation: SessionClient) -> None:
+        """Wait until the editor has what happened in a session so far."""
+        await asyncio.to_thread(conversation.publish_all)
+        await self._feed.delivered()
 
-    async def _deliver(self, event: Event, is_parked: bool) -> None:
+    async def _deliver(self, event: Event) -> None:
         """Pass an event to the editor session that it belongs to."""
         async with self._entering:
             session = self._sessions.get(self._root(event))
         if session is not None:
-            await session.hear(event, is_parked=is_parked)
+            await session.hear(event)
 
     def _root(self, event: Event) -> str:
         """Return the session that an event belongs to; for a subagent's event its topmost ancestor."""
@@ -371,7 +392,7 @@ class AcpAgent:
         return session
 
 
-def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> Conversation:
+def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> SessionClient:
     """Resume a session that is not finalized. Raises `SteersmanError`."""
     rows = host.store.sessions()
     if any(row.session == name and row.state == "finalized" for row in rows):
@@ -428,15 +449,12 @@ def _wants_turn(params: dict[str, Any]) -> bool:
             return False
 
 
-def _usage(used: TurnUsage | None) -> Usage | None:
-    """Return the usage of a turn; none without a turn."""
-    if used is None:
-        return None
+def _usage(used: TurnUsage) -> Usage:
     return Usage(
-        total_tokens=used["input"] + used["output"],
-        input_tokens=used["input"],
-        output_tokens=used["output"],
-        cached_read_tokens=used["cache_read"],
-        cached_write_tokens=used["cache_write"],
-        thought_tokens=used["reasoning"],
+        total_tokens=used.tokens,
+        input_tokens=used.input,
+        output_tokens=used.output,
+        cached_read_tokens=used.cache_read,
+        cached_write_tokens=used.cache_write,
+        thought_tokens=used.reasoning,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,12 +18,13 @@ from acp.schema import (
     SessionConfigOptionSelect,
 )
 
+from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall, Reply
 from ...gateway.commands.registry import NAMES
-from ...gateway.conversation import Conversation
-from ...gateway.events.contract import Event, QuestionEvent
+from ...gateway.events.contract import Event, QuestionEvent, ReceiptEvent, is_receipt
 from ...gateway.host.host import Host
-from ...gateway.outcome import Ending, Endings
+from ...gateway.outcome import Outcome
+from ...gateway.wording.acknowledgement import rejected_text
 from ...machines.errors import UnknownSession, UsageError
 from .update import (
     NOT_HERE,
@@ -36,8 +37,6 @@ from .update import (
     history,
 )
 
-CANCELLED = ("interrupted", "withdrawn", "held", "left")
-"""How a prompt ends that was not carried out."""
 OPTIONS = [
     PermissionOption(option_id="allow", name="Allow", kind="allow_once"),
     PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
@@ -51,17 +50,21 @@ class EditorSession:
     def __init__(
         self,
         host: Host,
-        conversation: Conversation,
+        conversation: SessionClient,
         *,
         folder: Path,
         client: Client,
         words: Callable[[Event], str],
+        delivered: Callable[[SessionClient], Awaitable[None]],
     ) -> None:
+        """`delivered` waits until the editor has what happened in the session so far."""
         self.id = conversation.session
         self.conversation = conversation
         self.host, self._client = host, client
         self._updates = EditorUpdates(self.id, folder, words, self._output)
-        self._prompts = Endings()
+        self._delivered = delivered
+        self._outcomes = host.observers.outcomes[self.id]
+        self._receipts: dict[str, asyncio.Future[ReceiptEvent]] = {}
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
         self._is_introduced = asyncio.Event()
@@ -69,13 +72,21 @@ class EditorSession:
 
     # Requests of the editor -----------------------------------------------------------------------
 
-    async def prompt(self, said: PromptParts) -> Ending:
-        """Send a message, and wait until it is done. Raises `RequestError`."""
-        key = await self._say(said)
-        end = await self._prompts.ended(key)
-        if end.status not in ("completed", *CANCELLED):
-            raise RequestError(-32603, end.reason)
-        return end
+    async def prompt(self, said: PromptParts) -> Outcome | None:
+        """Send a message, and wait until it is done; none for what has no turn of its own.
+
+        Raises `RequestError`, and `UnknownSession` if the session is left before.
+        """
+        receipt = await self._say(said)
+        if receipt is not None and receipt["type"] == "rejected":
+            raise RequestError(-32603, rejected_text(receipt))
+        if receipt is None or receipt["type"] == "result" or receipt["as"] == "side_talk":
+            return None
+        outcome = await self._outcomes.of(receipt["id"], with_turn=True)
+        if outcome.status == "failed":
+            raise RequestError(-32603, outcome.reason)
+        await self._delivered(self.conversation)
+        return outcome
 
     async def steer(self, said: PromptParts, must_run: bool) -> str:
         """Send a steer to the running turn; return the outcome as the extension names it.
@@ -84,10 +95,11 @@ class EditorSession:
         """
         if must_run and (await asyncio.to_thread(self.conversation.record)).running is None:
             return "promptRequired"
-        key = await self._say(said, "steer")
-        said_as = await self._prompts.accepted(key)
-        self._prompts.forget(key)
-        return {"rejected": "failed", "turn": "startedNewTurn"}.get(said_as, "injected")
+        receipt = await self._say(said, "steer")
+        if receipt is not None and receipt["type"] == "rejected":
+            return "failed"
+        is_turn = receipt is not None and receipt["type"] == "accepted" and receipt["as"] == "turn"
+        return "startedNewTurn" if is_turn else "injected"
 
     async def cancel(self, turn: str = "") -> None:
         """Interrupt the running turn."""
@@ -114,28 +126,25 @@ class EditorSession:
         async with self._in_order:
             return await asyncio.to_thread(call.run, self.conversation)
 
-    async def _say(self, said: PromptParts, explicit: str = "auto") -> str:
-        """Send a message, and return its client id."""
+    async def _say(self, said: PromptParts, explicit: str = "auto") -> ReceiptEvent | None:
+        """Send a message, and return its receipt; none for a command that the editor has itself."""
         text, say = said.text, self.conversation.say
         key = f"acp-{uuid4().hex}"
-        self._prompts.expect(key)
         async with self._in_order:
-            found = await asyncio.to_thread(self.conversation.classify, text)
-            name = found.command if explicit == "auto" else ""
-            if name in NOT_HERE:
-                await self.send(self._updates.note(f"/{name}: your editor has its own way for it."))
-                self._prompts.answered(key)
-            else:
-                await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
-        return key
+            found = await asyncio.to_thread(self.conversation.texts.classify, text)
+            if explicit == "auto" and found.command in NOT_HERE:
+                note = f"/{found.command}: your editor has its own way for it."
+                await self.send(self._updates.note(note))
+                return None
+            receipt: asyncio.Future[ReceiptEvent] = asyncio.get_running_loop().create_future()
+            self._receipts[key] = receipt
+            await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
+        return await receipt
 
     # Updates for the editor -----------------------------------------------------------------------
 
-    async def hear(self, event: Event, *, is_parked: bool) -> None:
-        """Send an event of this session or of a descendant, after the introduction.
-
-        `is_parked`: nothing runs in the session of a `queue` event.
-        """
+    async def hear(self, event: Event) -> None:
+        """Send an event of this session or of a descendant, after the introduction."""
         await self._is_introduced.wait()
         await self.send(await asyncio.to_thread(self._updates.updates, event))
         if event["type"] == "question":
@@ -150,7 +159,9 @@ class EditorSession:
             await self.send([await self._busy_changed()])
         if event["type"] == "notice":  # a server may have become ready
             await self._offer_commands()
-        self._prompts.hear(event, is_parked=is_parked)
+        key = str(event.get("client_id"))
+        if key in self._receipts and is_receipt(event, key):
+            self._receipts.pop(key).set_result(event)
 
     async def send(self, updates: list[Update]) -> None:
         """Send updates, in order; none if the editor has disconnected."""
@@ -179,7 +190,7 @@ class EditorSession:
     async def send_history(self, upto: int | None = None) -> None:
         """Send the whole conversation so far, or up to an entry of the journal."""
         found = await asyncio.to_thread(self.conversation.describe)
-        messages = await asyncio.to_thread(self.conversation.messages, upto)
+        messages = await asyncio.to_thread(self.conversation.view.messages, upto)
         await self.send(history(messages, found.folder))
 
     async def options(self) -> list[SessionConfigOptionSelect]:

@@ -25,17 +25,17 @@ from pydantic import Field
 from ...cli.commands.queue import stored_queue
 from ...cli.inspection.view import dump_now, printed
 from ...cli.stored import stored
+from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall
 from ...gateway.commands.talk import answer, stop
-from ...gateway.conversation import Conversation
 from ...gateway.events.contract import Event, ReceiptEvent
 from ...gateway.follow import Batch, Follower
 from ...gateway.home.home import find_session, named_session
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.one_shot_client import OneShotClient
-from ...gateway.outcome import Ending, Endings, later
+from ...gateway.outcome import StoredOutcome, later
 from ...gateway.reach import SessionReach
+from ...gateway.remote_session import RemoteSession
 from ...gateway.running import read_run, start_run
 from ...gateway.session_info import listed
 from ...gateway.views.story import story_of
@@ -70,15 +70,13 @@ _PARAMETERS = {
 }
 
 
-def _unreported(done: float, total: float, note: str) -> None:
-    """Ignore a report of progress."""
-
-
 class Caller:
     """Who makes a call: the sender's name, and what takes reports of progress, from any thread."""
 
     def __init__(
-        self, user: str = "mcp", report: Callable[[float, float, str], None] = _unreported
+        self,
+        user: str = "mcp",
+        report: Callable[[float, float, str], None] = lambda _done, _total, _note: None,
     ) -> None:
         self.user, self.report = user, report
         self._waits: list[Callable[[], None]] = []
@@ -239,7 +237,7 @@ class HomeTools:
             row = self._find(store, session)
 
             def say() -> ReceiptEvent:
-                receipt = self._client(store, row).say(text, how, is_plain=True, key=key)
+                receipt = self._remote(store, row).say(text, how, is_plain=True, key=key)
                 if receipt["type"] != "accepted":
                     why = dict(receipt)
                     raise SteersmanError(
@@ -249,9 +247,8 @@ class HomeTools:
 
             outcome: Json | None = None
             if wait and store.is_owned(row.session):
-                awaited = _Awaited(
-                    SessionReach(self._paths, self._environ, store), row.session, key
-                )
+                reach = SessionReach(self._paths, self._environ, store)
+                awaited = _Awaited(reach, row.session)
                 receipt, outcome = asyncio.run(awaited.said(say, wait, _calling.get()))
             else:
                 receipt = say()
@@ -266,7 +263,7 @@ class HomeTools:
     def _command(self, session: str, call: CommandCall) -> Json:
         with stored(self._environ) as store:
             row = self._find(store, session)
-            result = self._client(store, row).run(call)
+            result = self._remote(store, row).run(call)
         if result["type"] != "result":
             raise SteersmanError("the session did not answer")
         if not result["ok"]:
@@ -276,8 +273,9 @@ class HomeTools:
         )
         return shown
 
-    def _client(self, store: Store, row: SessionRow) -> OneShotClient:
-        return OneShotClient(self._paths, self._environ, store, row.session, _calling.get().user)
+    def _remote(self, store: Store, row: SessionRow) -> RemoteSession:
+        reach = SessionReach(self._paths, self._environ, store)
+        return reach.remote(row.session, user=_calling.get().user)
 
     def _find(self, store: Store, name: str) -> SessionRow:
         """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
@@ -296,11 +294,10 @@ class HomeTools:
 class _Awaited:
     """One message of a client, whose end is waited for: that of its turn, or a question to a person."""
 
-    def __init__(self, reach: SessionReach, session: str, key: str) -> None:
+    def __init__(self, reach: SessionReach, session: str) -> None:
         self._follower = Follower(reach, session, None, below="questions", is_tied=True)
-        self._session, self._key = session, key
-        self._endings = Endings()
-        self._text = self._turn = self._item = ""
+        self._store, self._session = reach.store, session
+        self._text = self._turn = ""
 
     async def said(
         self, say: Callable[[], ReceiptEvent], seconds: float, caller: Caller
@@ -310,13 +307,10 @@ class _Awaited:
             async for batch in batches:
                 if batch.is_joined:
                     break
-            ended = self._endings.expect(self._key)
             receipt = await asyncio.to_thread(say)
-            self._item = str(dict(receipt)["id"])
-            loop, waiting = (
-                asyncio.get_running_loop(),
-                asyncio.ensure_future(self._end(batches, ended)),
-            )
+            item = str(dict(receipt)["id"])
+            loop = asyncio.get_running_loop()
+            waiting = asyncio.ensure_future(self._end(batches, item))
             caller.on_leave(partial(later, loop, waiting.cancel))
             await asyncio.wait((waiting,), timeout=seconds)
             if waiting.done() and not waiting.cancelled():
@@ -325,26 +319,31 @@ class _Awaited:
             await asyncio.wait((waiting,))
         return receipt, {"status": "waiting", "turn": self._turn, "text": self._text}
 
-    async def _end(self, batches: AsyncGenerator[Batch], ended: asyncio.Future[Ending]) -> Json:
-        async for batch in batches:
+    async def _end(self, batches: AsyncGenerator[Batch], item: str) -> Json:
+        stored = StoredOutcome(self._store, self._session, item, with_turn=True)
+        outcome = await asyncio.to_thread(stored.look)
+        while outcome is None:
+            batch = await anext(batches, None)
+            if batch is None:
+                return {"status": "left", "turn": self._turn, "text": self._text}
             for event in batch.events:
                 if event["type"] == "question":
                     return {"status": "asking", "question": dict(event)}
                 if event["session"] == self._session:
-                    self._hear(event)
-                if ended.done():
-                    end = ended.result()
-                    if end.status == "withdrawn":
-                        return {"status": "withdrawn"}
-                    about = {"status": end.status, "turn": end.turn, "text": self._text}
-                    return {**about, "reason": end.reason} if end.reason else about
-        return {"status": "left", "turn": self._turn, "text": self._text}
+                    self._hear(event, item)
+            if any(event["seq"] for event in batch.events):
+                outcome = await asyncio.to_thread(stored.look)
+        if outcome.status == "withdrawn":
+            return {"status": "withdrawn"}
+        status = {"done": "completed", "steered": "completed"}.get(outcome.status, outcome.status)
+        about = {"status": status, "turn": outcome.turn, "text": outcome.text}
+        return {**about, "reason": outcome.reason} if outcome.status == "failed" else about
 
-    def _hear(self, event: Event) -> None:
-        self._endings.hear(event)
+    def _hear(self, event: Event, item: str) -> None:
+        """Keep what the agent says meanwhile."""
         match event["type"]:
             case "turn_started":
-                self._turn = event["turn"] if event["item"] == self._item else self._turn
+                self._turn = event["turn"] if event["item"] == item else self._turn
                 self._text = ""
             case "text":
                 self._text += event["delta"]
@@ -375,7 +374,7 @@ class _Run:
             raise UsageError(f"`{path}` is outside of the folder `{folder}`")
         texts = tuple(f"{name}={value}" for name, value in variables.items())
         plan, config = read_run(str(path), texts, folder, paths, environ)
-        self.report: Callable[[float, float, str], None] = _unreported
+        self.report: Callable[[float, float, str], None] = lambda _done, _total, _note: None
         self._on_end: list[Callable[[], None]] = []
         self._result: Json = {"status": "running", "steps": []}
         self._total = len(plan.spec.steps)
@@ -387,7 +386,7 @@ class _Run:
         with ExitStack() as undoing:
             undoing.callback(self._host.close)
             self._host.event_bus.subscribe(self._hear)
-            self._conversation: Conversation = self._host.begin(folder, plan)
+            self._conversation: SessionClient = self._host.begin(folder, plan)
             undoing.pop_all()
         self.session = self._conversation.session
 

@@ -13,6 +13,7 @@ from ...machines import protocol as m
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient
+from ..speaker import speaker
 from ..wording.formats import one_line, plain_words
 from ..wording.redaction import Redactor
 from .command import Argument, Reply, command
@@ -38,7 +39,7 @@ Name = Annotated[str, Argument("NAME", of="subagent", help="The name in the list
 )
 def agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
-    found = agents_of(_live_state(client), client.session, client.redactor)
+    found = agents_of(_live_state(client), client.session, client.view.redactor)
     return Reply(ok=True, data={"agents": found}, text=draw_agents(found))
 
 
@@ -67,7 +68,7 @@ def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
 
 
 def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
-    found = agents_of(_live_state(client), client.session, client.redactor)
+    found = agents_of(_live_state(client), client.session, client.view.redactor)
     working = [agent for agent in found if agent["state"] in AT_WORK]
     wanted = meant([agent["name"] for agent in working], name)
     paths = [agent["path"] for agent in working if agent["name"] in wanted]
@@ -76,7 +77,7 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
             ok=False, data={}, text=f"Several are called `{name}`. Which one: {', '.join(paths)}?"
         )
     child = paths[0] if paths else name
-    answer = client.ask(m.EndChild(child=child, is_gentle=is_gentle, user=client.speaker))
+    answer = client.ask(m.EndChild(child=child, is_gentle=is_gentle, user=speaker().user))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"{answer.get('reason', 'Refused')}.")
     if is_gentle:
@@ -133,7 +134,7 @@ def _live_state(client: SessionClient) -> State:
 
     def ask(session: str) -> dict[str, Any]:
         try:
-            return client.state(session)
+            return client.view.state(session)
         except UnknownSession:
             return look(session)
 

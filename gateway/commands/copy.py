@@ -19,7 +19,7 @@ _BLOCK = lazy_pattern(
 @command("copy", "session", "Copy the last answer, or its N-th code block, to the clipboard.")
 def copy(client: SessionClient, number: Annotated[int, Argument("N")] = 0) -> Reply:
     """Return the text; the terminal that asked copies it."""
-    said = (message for message in client.newest_messages() if message.role == "assistant")
+    said = (message for message in client.view.newest_messages() if message.role == "assistant")
     answer = next((message.text for message in said if message.text.strip()), "")
     if not answer:
         return Reply(ok=False, text="There is no answer yet.")

@@ -110,7 +110,7 @@ def _send_again(
     is_reverting: bool,
 ) -> Reply:
     """Stop, restore files if asked to, go on from before the message, and say the text there."""
-    prompt = client.prompt(text)
+    prompt = client.parts.prompt(text)
     if prompt is not None and prompt.is_refused:
         return _refused(f"{prompt.path}: {prompt.note}")
     if is_reverting and entered.data["kind"] == "steered":
@@ -146,7 +146,7 @@ def _send_again(
 def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:
     """Name the files that stay changed by a turn and those after it, if there are any."""
     turns = tuple(f"t{number}" for number in range(int(turn[1:]), record.turns_made + 1))
-    changed = client.changed_files(turns)
+    changed = client.files.changed_by(turns)
     if not changed:
         return Reply(ok=True)
     undo = f"`steersman sessions revert {client.session} --to {turn}` restores them"

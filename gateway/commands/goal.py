@@ -16,6 +16,7 @@ from ...machines.lifecycles import GOAL, REASONS
 from ...ports.judging import gate_fault
 from ..client import SessionClient
 from ..events.goal import goals_view
+from ..speaker import speaker
 from .command import Argument, Reply, Text, command
 
 LETS_END = "Goal paused: a running turn may finish, then nothing runs until /goal resume."
@@ -110,7 +111,7 @@ def _status(client: SessionClient) -> Reply:
 
 def _view(client: SessionClient) -> dict[str, Any]:
     record = client.record()
-    return client.redacted({"session": client.session, **goal_data(record)})
+    return client.view.redacted({"session": client.session, **goal_data(record)})
 
 
 def goal_data(record: SessionRecord) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
     if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
     fault = _gate_fault(client, commands or client.services.config.goals.gates)
-    answer = client.ask(replace(order, gates=commands or None, user=client.speaker, fault=fault))
+    answer = client.ask(replace(order, gates=commands or None, user=speaker().user, fault=fault))
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")
     data = {**_view(client), **answer}

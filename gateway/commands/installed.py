@@ -19,6 +19,7 @@ from ...machines.errors import SteersmanError
 from ...workflows.document import is_table
 from ...workflows.plugins import PREFIX, EntryPoints, PlugIn
 from ..client import SessionClient
+from ..speaker import speaker
 from .command import DECLARED, Command, Reply, Text
 
 
@@ -41,7 +42,7 @@ class CommandContext:
     @property
     def user(self) -> str:
         """Who typed the command; empty for the person at this terminal."""
-        return self._client.speaker
+        return speaker().user
 
     def say(self, text: str, how: Literal["auto", "queue", "steer", "interrupt"] = "queue") -> None:
         """Send a message to the session, as if it was typed; events tell what becomes of it."""
@@ -53,7 +54,7 @@ class CommandContext:
 
     def inspect(self) -> dict[str, Any]:
         """Return the whole state of the session as plain data, without secrets."""
-        return self._client.inspect()
+        return self._client.view.inspect()
 
 
 def _name_fault(name: str) -> str:

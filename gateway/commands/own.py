@@ -9,6 +9,7 @@ from ...machines.conversation import Attachment
 from ...machines.disposition import Intent
 from ...machines.errors import UsageError
 from ..client import SessionClient
+from ..speaker import speaker
 from ..wording.formats import size_text
 from .command import Argument, Reply, Text, command
 
@@ -23,7 +24,7 @@ def shell(
     client: SessionClient, command: Annotated[str, Argument("COMMAND", is_rest=True)]
 ) -> Reply:
     """Start a person's own command in the session's folder; `own_command` events tell the rest."""
-    if client.rights is not None:
+    if speaker().may is not None:
         return Reply(ok=False, text="Commands of one's own are for the person at the machine.")
     found = client.describe()
     if found.is_offline:

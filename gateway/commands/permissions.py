@@ -26,7 +26,7 @@ def permissions(client: SessionClient) -> Reply:
     rules = found.permissions
     data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
     text = draw_rules(found.allowed, rules.rules, found.policy.mode, rules.default_yes)
-    return Reply(ok=True, data=client.redacted({**data, "yes": rules.default_yes}), text=text)
+    return Reply(ok=True, data=client.view.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
 @command("permissions list", "settings", "Show the rules in force.")
@@ -42,7 +42,7 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
     data, explanation = explained(
         found.permissions, found.allowed, tool, text, found.folder, found.permit
     )
-    return Reply(ok=True, data=client.redacted(data), text=explanation)
+    return Reply(ok=True, data=client.view.redacted(data), text=explanation)
 
 
 @command("permissions allow", "settings", "Run calls like this one without asking.")
@@ -89,7 +89,7 @@ def forget(
 
 def _tools(client: SessionClient) -> tuple[str, ...]:
     """Name the tools that a call here can be of: configured, the agent's own, and MCP servers'."""
-    servers = client.servers
+    servers = client.parts.servers
     own = [schema.name for schema in client.describe().tools]
     offered = [tool.schema.name for tool in servers.tools()] if servers is not None else []
     return tuple(dict.fromkeys((*client.services.config.tool_names, *own, *offered)))
@@ -99,7 +99,7 @@ def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) ->
     """Whether a name of an MCP server's tool is known, or its server has not said yet what it offers."""
     if name in known or not name.startswith(REMOTE) or any(sign in name for sign in "*?["):
         return True
-    running = client.servers
+    running = client.parts.servers
     unheard = [
         server
         for server in client.services.config.mcp

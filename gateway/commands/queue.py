@@ -110,10 +110,10 @@ def edit_queue(
 
     Example: steersman queue edit 2 "only the tests"
     """
-    prompt = client.prompt(text)
+    prompt = client.parts.prompt(text)
     if prompt is not None and prompt.is_refused:
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
-    attached = (*filter(None, (prompt,)), *client.attached(text))
+    attached = (*filter(None, (prompt,)), *client.parts.attached(text))
     wish = m.QueueChange(op="edit", number=number, said=m.Said(text=text, attached=attached))
     return _reply(change(client, wish), f"#{number} reads now: {text}")
 

@@ -84,7 +84,7 @@ def revert(
         return Reply(ok=False, data=asked, text=f"Not reverted: {asked.get('reason')}.")
     data = _outcome(client, asked["id"])
     client.settle()  # the outcome is on disk before any client reads it
-    client.state()  # returns after the session has learned that it is
+    client.view.state()  # returns after the session has learned that it is
     finished = [reverted_text(_outcome(client, revert)) for revert in cut_off]
     text = "\n".join(
         [
@@ -118,7 +118,7 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: m.Revert)
     """
     name = f"f{time.time_ns()}"  # the journal of a finalized session numbers no reverts
     known = RevertRecord(asked=asking(order, name), state="started")
-    others = elsewhere(record, client.storage)
+    others = elsewhere(record, client.files.storage)
     reverts: Mapping[str, RevertRecord] = {name: known}
 
     def hear(message: m.RestoreCounted | m.RestoreEnded) -> None:
@@ -129,7 +129,7 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: m.Revert)
             case m.RestoreEnded():
                 reverts = apply_to_reverts(reverts, ending_of(known, message, others))
 
-    client.restore_files(order_of(record, known.asked), hear, REVERT_TIMEOUT)
+    client.files.restore(order_of(record, known.asked), hear, REVERT_TIMEOUT)
     return answer_of(reverts[name])
 
 
@@ -154,12 +154,12 @@ def diff(
         turns = (_turn(turn),) if turn else ()
     except ValueError as error:
         return Reply(ok=False, text=f"{error}.")
-    if not client.keeps_files:
+    if not client.files.are_kept:
         return Reply(ok=False, text="Nothing is kept of the files of this session.")
     owner = _owner(client)
     if owner:
         return Reply(ok=False, text=f"Its changes {BELONGS.format(owner)}.")
-    changes = client.diff(turns)
+    changes = client.files.diff(turns)
     data = {"files": [{"path": change.path, "change": _word(change)} for change in changes]}
     lines = [line for change in changes for line in _lines(change)]
     if len(lines) > LONGEST:
@@ -171,7 +171,7 @@ def _owner(client: SessionClient) -> str:
     """Return the ancestor whose turns have a subagent's changes; empty if the session has its own."""
     parents = {row.session: row.parent for row in client.store.sessions()}
     owner = parents.get(client.session, "")
-    if not owner or not client.keeps_files or client.diff():
+    if not owner or not client.files.are_kept or client.files.diff():
         return ""
     while parents.get(owner):
         owner = parents[owner]

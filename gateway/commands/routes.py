@@ -16,7 +16,7 @@ from .command import Argument, Reply, Text, command
 
 
 def _record(client: SessionClient) -> SessionRecord:
-    return decode(SessionRecord, client.state())
+    return decode(SessionRecord, client.view.state())
 
 
 @command("routes", "settings", "Show or choose the routing table; explain what a message would do.")
@@ -67,7 +67,7 @@ def explain_route(client: SessionClient, text: Text) -> Reply:
     record = _record(client)
     here = client.describe()
     table, _ = client.services.router.routes(record.routes)
-    found, to, _ = as_said(text, "auto", client.classify)
+    found, to, _ = as_said(text, "auto", client.texts.classify)
     doing, company = state_of(record, here.detached)
     data = explanation(table, text, found, doing, here.policy, company, to)
     return Reply(ok=True, data=data, text=draw_explanation(data))

@@ -291,7 +291,7 @@ def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
         return _refused(error)
     here = [item for item in client.queue()["items"] if item["state"] != "running"]
     if here and not way:
-        if client.can_ask():
+        if client.describe().policy.can_ask:
             ways = " or ".join(f"`{option}`" for option in WAYS)
             wait = "waits" if len(here) == 1 else "wait"
             already = f"{item_count(len(here))} {wait} here already: {_brief(here)}."

@@ -47,8 +47,8 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
 @command("history", "session", "Show the last messages of the conversation.", is_shared=True)
 def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
-    redactor = client.redactor
-    shown = list(islice(client.newest_messages(), max(0, count)))[::-1]
+    redactor = client.view.redactor
+    shown = list(islice(client.view.newest_messages(), max(0, count)))[::-1]
     data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
     spoken = client.record().spoken
     left = spoken - len(shown)
@@ -68,7 +68,7 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
     client.settle()
     row = store.load(client.session).row
     path = Path(row.folder, expanded(file))
-    redactor = client.redactor
+    redactor = client.view.redactor
     is_json = path.suffix == ".json"
     lines = exported(store, row, redactor) if is_json else markdown(store, row, redactor)
     try:
@@ -89,16 +89,16 @@ def resume(
     """
     store, here = client.store, client.session
     if not session:
-        return _listed(resumable(store, client.redactor, here))
+        return _listed(resumable(store, client.view.redactor, here))
     rows = [row for row in store.sessions() if row.seq and row.session != here and not row.parent]
     try:
-        wanted = find_session(rows, chosen(resumable(store, client.redactor, here), session))
+        wanted = find_session(rows, chosen(resumable(store, client.view.redactor, here), session))
         refuse_run(wanted)
         client.switch(wanted.session)
     except SteersmanError as error:
         return Reply(ok=False, text=f"{error.message}. {error.hint}".strip())
     text = f"Session {wanted.session}; {here} was left, everything in it is kept."
-    last = recalled(store, wanted.session, client.redactor)
+    last = recalled(store, wanted.session, client.view.redactor)
     return Reply(ok=True, text=f"{text}\n{last}".rstrip())
 
 
@@ -172,5 +172,5 @@ def detach(client: SessionClient) -> Reply:
 @command("inspect", "session", "Show the state of every part of the session.", is_shared=True)
 def inspect(client: SessionClient) -> Reply:
     """Show the dump of the session as a tree."""
-    data = client.inspect()
+    data = client.view.inspect()
     return Reply(ok=True, data=data, text=draw_dump(data))

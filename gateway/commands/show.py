@@ -25,7 +25,7 @@ MOST = 2_000
 )
 def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = "") -> Reply:
     """Show a call by its id (`t3.s1.c2`) or `last`; without an id list the newest calls."""
-    newest = _newest_calls(client.newest_messages())
+    newest = _newest_calls(client.view.newest_messages())
     if not wanted:
         calls = list(islice(newest, LISTED))[::-1]
         lines = [
@@ -33,12 +33,12 @@ def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = 
             + one_line(" ".join(call_words(call["arguments"])), 60, "...")
             for call in calls
         ]
-        shown = client.redacted({"calls": calls})
+        shown = client.view.redacted({"calls": calls})
         return Reply(ok=True, data=shown, text="\n".join(lines) or "No tool was called yet.")
     found = next((call for call in newest if wanted in ("last", call["call"])), None)
     if found is None:
         return Reply(ok=False, data={}, text=f"No tool call `{wanted}`. /show lists them.")
-    data: dict[str, Any] = client.redacted(found)
+    data: dict[str, Any] = client.view.redacted(found)
     return Reply(ok=True, data=data, text=_draw(data))
 
 

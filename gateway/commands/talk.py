@@ -161,7 +161,7 @@ def show_receipts(
         *(_of_item(item) for item in record.queue.items.values()),
         *(_of_stop(stop) for stop in record.stops.values()),
     ]
-    found: list[dict[str, Any]] = client.redacted({"receipts": there})["receipts"]
+    found: list[dict[str, Any]] = client.view.redacted({"receipts": there})["receipts"]
     if name:
         found = [
             receipt for receipt in found if name in (receipt["id"], f"#{receipt.get('number')}")

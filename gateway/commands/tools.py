@@ -40,7 +40,7 @@ def tools(client: SessionClient) -> Reply:
                 "parameters": schema.parameters,
             }
         )
-    data = client.redacted({"tools": listed})
+    data = client.view.redacted({"tools": listed})
     width = max((len(tool["name"]) for tool in listed), default=0)
     lines = [
         f"{tool['do']:<5} {tool['name']:<{width}}  {one_line(tool['description'], SHOWN)}"
@@ -66,9 +66,9 @@ def _origin(name: str, declared: set[str]) -> str:
 @command("mcp", "settings", "Show the session's MCP servers and what they offer.", is_shared=True)
 def mcp(client: SessionClient) -> Reply:
     """Show each server: its state, and its tools, resources and prompts."""
-    servers = client.servers
+    servers = client.parts.servers
     found = [servers.status(name) for name in servers.names] if servers is not None else []
-    data = client.redacted({"servers": [_view(status) for status in found]})
+    data = client.view.redacted({"servers": [_view(status) for status in found]})
     text = "\n".join(_drawn(server) for server in data["servers"])
     return Reply(ok=True, data=data, text=text or "No MCP server is configured: add `[mcp.NAME]`.")
 
@@ -77,7 +77,7 @@ def mcp(client: SessionClient) -> Reply:
 def restart_server(client: SessionClient, name: Annotated[str, Argument("NAME")]) -> Reply:
     """End a server and start it again; calls of it that are under way fail."""
     try:
-        view = client.redacted(_view(client.restart_server(name)))
+        view = client.view.redacted(_view(client.parts.restart_server(name)))
     except ToolError as error:
         hint = f"; {error.hint}" if error.hint else ""
         return Reply(ok=False, data={"name": name}, text=f"{error.message}{hint}")

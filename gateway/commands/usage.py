@@ -13,6 +13,7 @@ from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
 from ..client import SessionClient
 from ..events.translation import usage_view
+from ..speaker import speaker
 from .command import Argument, Reply, command
 
 
@@ -48,7 +49,7 @@ def usage(client: SessionClient) -> Reply:
 def _of_child(client: SessionClient, session: str, reported: Usage) -> Usage:
     """Return the usage of a child and its descendants; from the child itself while it is open."""
     try:
-        return decode(SessionRecord, client.state(session)).whole_usage
+        return decode(SessionRecord, client.view.state(session)).whole_usage
     except UnknownSession:
         return reported
 
@@ -106,7 +107,7 @@ def limits(
     Example: steersman sessions limits last more
     """
     if grant:
-        answer = client.ask(m.GrantLimits(user=client.speaker))
+        answer = client.ask(m.GrantLimits(user=speaker().user))
         if not answer.get("ok", True):
             return Reply(ok=False, data=answer, text=f"Not granted: {answer.get('reason')}.")
     found = client.describe()
@@ -146,7 +147,7 @@ def compact(
 
     Example: steersman sessions compact last "the names of the files"
     """
-    answer = client.ask(m.Compact(wish=what, user=client.speaker))
+    answer = client.ask(m.Compact(wish=what, user=speaker().user))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")
     when = "" if answer.get("runs") else "It is summed up when the running turn has ended."

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreError, UnknownSession, UsageError
+from ...workflows.home_folder import expanded
 from ...workflows.home_place import POSTGRES, home_place
 from ...workflows.paths import Paths, make_private
 from ...workflows.plugins import STORES
@@ -112,3 +113,11 @@ def refuse_run(row: SessionRow) -> None:
             f"`steersman run --resume {row.session}` resumes it, "
             f"`steersman sessions show {row.session}` shows it",
         )
+
+
+def existing_folder(folder: str | Path) -> Path:
+    """Return a folder as it is called from everywhere. Raises `UsageError` if there is none."""
+    place = expanded(folder).resolve()
+    if not place.is_dir():
+        raise UsageError(f"`{place}` is not a folder", "make it first, or give another one")
+    return place

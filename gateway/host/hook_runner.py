@@ -165,6 +165,114 @@ class HookObserver:
         """Ignore a transient event: hooks receive only what is journalled."""
 
 
+class DueEnds:
+    """The ends of sessions that no hook has received, since this home has hooks; blocks, for a thread.
+
+    `folder` has a file for each end: locked while its hooks run, and not empty once all have run.
+    """
+
+    def __init__(self, runtime: Runtime, folder: Path) -> None:
+        self._runtime, self._folder = runtime, folder
+        self._begun = time.time()
+
+    def find(self) -> list[tuple[str, HookCall]]:
+        """Return their hook calls, with their sessions."""
+        since = self._folder / "since"
+        if not since.exists():
+            write_private(since, f"{self._begun}\n".encode())
+        begun = float(since.read_text())
+        found: list[tuple[str, HookCall]] = []
+        for row in self._runtime.store.sessions():
+            is_open = self._runtime.is_open(row.session)
+            if row.state == "finalized" and row.updated >= begun and not is_open:
+                with contextlib.suppress(StoreDamaged):
+                    found += self._of(row)
+        return found
+
+    def _of(self, row: SessionRow) -> list[tuple[str, HookCall]]:
+        record = load_record(self._runtime.store, row.session)
+        for stored in self._runtime.store.entries(row.session, max(0, row.seq - 20)):
+            entry = decode_entry(stored.data)
+            if isinstance(entry, e.SessionFinalized):
+                mark = self._folder / entry.finalize
+                is_done = mark.exists() and mark.stat().st_size > 0
+                call = hook_call(entry, stored.seq, stored.time, record)
+                if not is_done and call is not None:
+                    return [(row.session, call)]
+        return []
+
+    def take(self, finalize: str) -> int | None:
+        """Lock an end for its hooks; none if another process runs them, or all have run."""
+        path = make_private(self._folder) / finalize
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_free = not os.read(descriptor, 1)
+        except OSError:
+            is_free = False
+        if not is_free:
+            os.close(descriptor)
+        return descriptor if is_free else None
+
+
+class HookReports:
+    """Journals what came of the hooks, and reports those that cannot be started, once each.
+
+    `report` tells a person what goes wrong: in which session, and a sentence. `secrets` are names of
+    environment variables that hold keys, besides those that say so.
+    """
+
+    def __init__(
+        self, runtime: Runtime, report: Callable[[str, str], None], secrets: Collection[str]
+    ) -> None:
+        self._runtime, self._report = runtime, report
+        self._redactor = Redactor(os.environ, secrets)
+        self._unstarted: set[HookSpec] = set()
+        self._left: list[tuple[str, HookRan]] = []
+
+    def note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
+        """Journal a result through the session's actor, or after the session's end in `keep_left`."""
+        ran = HookRan(
+            event=call.event,
+            command=command,
+            status=result.status,
+            exit_code=result.exit_code,
+            seconds=result.seconds,
+            output=self._redactor.text(result.output),
+            about=call.about,
+            finalize=call.finalize,
+        )
+        if call.event in LAST:
+            self._left.append((session, ran))
+            return
+        try:
+            self._runtime.tell(session, m.NoteEntry(entry=ran))
+        except (UnknownSession, AdmissionRefused):
+            self._left.append((session, ran))
+
+    def report_unstarted(self, session: str, spec: HookSpec, result: HookResult) -> None:
+        """Report a hook that could not be started, the first time."""
+        if spec.is_plug_in and result.exit_code == UNUSABLE:
+            text = f"The {result.output.strip()}"
+        elif result.status == "failed":
+            command = self._redactor.line(shlex.join(spec.run))
+            text = f"The hook `{command}` on {spec.on} could not be started: {result.output}"
+        else:
+            return
+        if spec not in self._unstarted:
+            self._unstarted.add(spec)
+            self._report(session, text)
+
+    def keep_left(self) -> None:
+        """Journal the results of sessions that have ended, each under a lease for one commit."""
+        left, self._left = self._left, []
+        for session in dict.fromkeys(session for session, _ in left):
+            runs = [ran for other, ran in left if other == session]
+            # else another process has resumed it and reports it
+            with contextlib.suppress(StoreError), writing(self._runtime.store, session) as writer:
+                writer.write(time.time(), *runs)
+
+
 class HookRunner:
     """Runs all hooks of one process; `receive` is for the loop's thread, the rest for any other."""
 
@@ -176,23 +284,16 @@ class HookRunner:
         report: Callable[[str, str], None],
         secrets: Collection[str] = (),
     ) -> None:
-        """`report` tells a person what goes wrong: in which session, and a sentence.
-
-        `secrets` are names of environment variables that hold keys, besides those that say so.
-        """
-        self._redactor = Redactor(os.environ, secrets)
+        """`report` and `secrets`: see `HookReports`."""
         self._specs = list(specs)
-        self._report = report
-        self._unstarted: set[HookSpec] = set()
         self._runtime = runtime
-        self._done = state / "hooks"
-        self._begun = time.time()
+        self._reports = HookReports(runtime, report, secrets)
+        self._ends = DueEnds(runtime, state / "hooks")
         self._lines: dict[str, deque[HookCall]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._is_awake = False
         self._is_over = False
         self._has_points = False
-        self._left: list[tuple[str, HookRan]] = []
 
     def receive(self, session: str, call: HookCall | None, *, is_restart: bool) -> None:
         """Add a call to the session's line; anything but a restart starts the line and the due calls."""
@@ -201,7 +302,8 @@ class HookRunner:
             if len(line) < WAITING or call.event in LAST:
                 line.append(call)
             else:
-                self._note(session, call, "", HookResult(status="skipped", output="too many wait"))
+                skipped = HookResult(status="skipped", output="too many wait")
+                self._reports.note(session, call, "", skipped)
         is_from_person = not is_restart and (call is None or call.event != "session_start")
         if is_from_person and not self._is_awake:
             self._is_awake = True
@@ -219,7 +321,7 @@ class HookRunner:
         self._is_over = True
         longest = max((spec.timeout for spec in self._specs), default=0.0)
         self._runtime.run(self._finish(longest + 1.0), None)
-        self._keep_left()
+        self._reports.keep_left()
 
     async def _finish(self, seconds: float) -> None:
         tasks = list(self._workers.values())
@@ -239,12 +341,21 @@ class HookRunner:
         finally:
             self._workers.pop(session, None)
 
+    async def _run_due(self) -> None:
+        try:
+            await self._find_points()
+            if any(spec.on == "session_finalize" for spec in self._specs):
+                for session, call in await asyncio.to_thread(self._ends.find):
+                    await self._call(session, call)
+        finally:
+            self._workers.pop("", None)
+
     async def _call(self, session: str, call: HookCall) -> None:
         """Run every hook of an event; of a session's end only if no other process runs or ran them."""
         if not call.finalize:
             await self._run(session, call)
             return
-        guard = await asyncio.to_thread(self._take, call.finalize)
+        guard = await asyncio.to_thread(self._ends.take, call.finalize)
         if guard is None:
             return
         try:
@@ -259,103 +370,10 @@ class HookRunner:
         for spec in self._specs:
             if spec.event == call.event:
                 result = await run_hook(spec, call, self._runtime.shared.processes, os.environ)
-                self._note(session, call, shlex.join(spec.run), result)
-                if spec.is_plug_in and result.exit_code == UNUSABLE:
-                    self._report_once(session, spec, f"The {result.output.strip()}")
-                elif result.status == "failed":
-                    command = self._redactor.line(shlex.join(spec.run))
-                    text = f"The hook `{command}` on {spec.on} could not be started"
-                    self._report_once(session, spec, f"{text}: {result.output}")
-
-    def _report_once(self, session: str, spec: HookSpec, text: str) -> None:
-        """Report a hook that cannot be started, the first time."""
-        if spec not in self._unstarted:
-            self._unstarted.add(spec)
-            self._report(session, text)
+                self._reports.note(session, call, shlex.join(spec.run), result)
+                self._reports.report_unstarted(session, spec, result)
 
     async def _find_points(self) -> None:
         if not self._has_points:
             self._has_points = True
             self._specs += await asyncio.to_thread(installed_hooks)
-
-    def _note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
-        """Journal a result through the session's actor, or after the session's end in `drain`."""
-        ran = HookRan(
-            event=call.event,
-            command=command,
-            status=result.status,
-            exit_code=result.exit_code,
-            seconds=result.seconds,
-            output=self._redactor.text(result.output),
-            about=call.about,
-            finalize=call.finalize,
-        )
-        if call.event in LAST:
-            self._left.append((session, ran))
-            return
-        try:
-            self._runtime.tell(session, m.NoteEntry(entry=ran))
-        except (UnknownSession, AdmissionRefused):
-            self._left.append((session, ran))
-
-    # Ends of sessions that are due ----------------------------------------------------------------
-
-    async def _run_due(self) -> None:
-        try:
-            await self._find_points()
-            if any(spec.on == "session_finalize" for spec in self._specs):
-                for session, call in await asyncio.to_thread(self._due):
-                    await self._call(session, call)
-        finally:
-            self._workers.pop("", None)
-
-    def _due(self) -> list[tuple[str, HookCall]]:
-        """Find the ends of sessions that no hook has received, since this home has hooks."""
-        since = self._done / "since"
-        if not since.exists():
-            write_private(since, f"{self._begun}\n".encode())
-        begun = float(since.read_text())
-        found: list[tuple[str, HookCall]] = []
-        for row in self._runtime.store.sessions():
-            is_open = self._runtime.is_open(row.session)
-            if row.state == "finalized" and row.updated >= begun and not is_open:
-                with contextlib.suppress(StoreDamaged):
-                    found += self._due_of(row)
-        return found
-
-    def _due_of(self, row: SessionRow) -> list[tuple[str, HookCall]]:
-        record = load_record(self._runtime.store, row.session)
-        for stored in self._runtime.store.entries(row.session, max(0, row.seq - 20)):
-            entry = decode_entry(stored.data)
-            if isinstance(entry, e.SessionFinalized):
-                mark = self._done / entry.finalize
-                is_done = mark.exists() and mark.stat().st_size > 0
-                call = hook_call(entry, stored.seq, stored.time, record)
-                if not is_done and call is not None:
-                    return [(row.session, call)]
-        return []
-
-    def _take(self, finalize: str) -> int | None:
-        """Lock a session's end for its hooks; none if another process runs them, or all have run.
-
-        The locked file is not empty once every hook has run.
-        """
-        path = make_private(self._done) / finalize
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_free = not os.read(descriptor, 1)
-        except OSError:
-            is_free = False
-        if not is_free:
-            os.close(descriptor)
-        return descriptor if is_free else None
-
-    def _keep_left(self) -> None:
-        """Journal the results of sessions that have ended, each under a lease for one commit."""
-        left, self._left = self._left, []
-        for session in dict.fromkeys(session for session, _ in left):
-            runs = [ran for other, ran in left if other == session]
-            # else another process has resumed it and reports it
-            with contextlib.suppress(StoreError), writing(self._runtime.store, session) as writer:
-                writer.write(time.time(), *runs)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from ...actors.agent_profile import AgentProfile
-from ...actors.environment import Observer
 from ...actors.runtime import REPLY_TIMEOUT, Runtime
 from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.store import Lease, Store
 from ...machines import protocol as m
-from ...machines.errors import ConfigError, UnknownSession
+from ...machines.errors import UnknownSession
 from ...machines.permission_mode import mode_named
-from ...ports.hooks import HookSpec
 from ...ports.instructions import CHANGED
 from ...ports.models.choice import Choice
 from ...ports.placement import Placement
-from ...ports.process.leftover import orphaned_commands
 from ...ports.process.process import Processes
 from ...ports.templates import templates_in
 from ...ports.tools.mcp_offer import McpServer
@@ -31,36 +27,24 @@ from ...workflows.config import Config
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
-from ..client import Services
-from ..control import ControlServer
-from ..conversation import Conversation
-from ..events.contract import Event
+from ..client import Services, SessionClient
 from ..events.translation import EventPublisher
 from ..home.home import open_store
-from ..home.retention import StorageLimit, queues_folder
-from ..home.trash import Trash
 from ..launch_options import LaunchOptions
-from ..mail_reader import MailReader
 from ..recall import recalled
 from ..running import RunPlan
-from ..trace_context import Telemetry
-from ..views.saved_queues import SavedQueues
+from ..typed_text import CommandRunner, TextReader
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
-from .hook_runner import HookObserver, HookRunner
-from .offline_writer import Logbook, QueueMirror
+from .endpoint import Endpoint
+from .observers import SessionObservers
 from .opener import PreparedSession, SessionOpener
-from .router import EventBus, Opening, Router
+from .router import EventBus
+from .upkeep import Upkeep
 
 
 class Host:
-    """One process's sessions, models and event bus.
-
-    `store` is that of a home elsewhere. `watching` returns what else observes a session that is opened
-    from now on; `recorders` observe subagents, too. `opening` opens a session for another program, where
-    this one does that; it gets the parameters of `begin`. `evicting` gives a session back, in a node.
-    `woken` is called when mail has come, also for sessions that no process owns.
-    """
+    """One process's sessions, models and event bus; `store` is that of a home elsewhere."""
 
     def __init__(
         self,
@@ -73,83 +57,69 @@ class Host:
         self.paths = paths
         self.config = config
         self.launch = launch
-        self._environ = environ
-        self.event_bus = EventBus()
-        self._opening = Opening()
-        self.event_bus.subscribe(self._opening.receive)
-        if store is None:
-            is_kept = config.auto_queue.persistence.enabled
-            store = open_store(paths) if is_kept else MemoryStore()
-        is_debug = launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
-        self.log = Logbook(paths, environ, config.key_variables, self._complain, is_debug=is_debug)
-        self.event_bus.subscribe(self.log.receive)
         self.notices: list[str] = []
-        self._control: ControlServer | None = None
-        self._is_welcomed = False
-        self._mirror: QueueMirror | None = None
+        self.conversations: dict[str, SessionClient] = {}
+        if store is None:
+            store = open_store(paths) if self.is_kept else MemoryStore()
         tools = config.tools
         storage = storage_of(paths, environ)
         if storage.folder != paths.state:
             storage.make()
         hidden = tuple(dict.fromkeys((paths.config, paths.state, storage.folder)))
-        self._sandbox = SandboxPolicy(
+        sandbox = SandboxPolicy(
             mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
         )
-        self.conversations: dict[str, Conversation] = {}
-        self.watching: Callable[[str], tuple[Observer, ...]] = lambda session: ()
-        self.recorders: tuple[Observer, ...] = ()
-        self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-        self.evicting: Callable[[str], None] | None = None
-        self.woken: Callable[[], None] = lambda: None
+
+        def place_remotely(processes: Processes) -> Placement:
+            """Return where remote steps run. Raises `UsageError`."""
+            placement: Placement = EXTENSIONS.load("ray")(
+                launch.cluster, config, environ, processes, self._complain
+            )
+            return placement
+
         self.runtime = Runtime(
             store,
-            grace=config.tools.grace,
-            output_limit=config.tools.output_limit,
+            grace=tools.grace,
+            output_limit=tools.output_limit,
             storage=storage,
-            visible=config.tools.environment,
-            sandbox=self._sandbox,
+            visible=tools.environment,
+            sandbox=sandbox,
             declared=config.tool,
             skills=paths.config / "skills",
             place=config.node.place,
-            placing=self._placement if launch.cluster else None,
+            placing=place_remotely if launch.cluster else None,
         )
-        specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooks = HookRunner(
-            specs, self.runtime, paths.state, self._report, config.key_variables
+        self.observers = SessionObservers(
+            self.runtime,
+            paths,
+            config,
+            environ,
+            is_debug=launch.is_debug or bool(environ.get("STEERSMAN_DEBUG")),
+            report=self._report,
+            complain=self._complain,
         )
-        self.runtime.child_setup.observers_of = self._child_observers
-        self._telemetry: Telemetry | None = None
-        if config.telemetry.endpoint:
-            redactor = Redactor(environ, config.key_variables)
-            self._telemetry = EXTENSIONS.load("opentelemetry")(
-                config, environ, store, redactor, self._complain
-            )
-        queue = config.auto_queue
-        self.trash = Trash(paths.state)
 
         def only_copied(session: str) -> EventPublisher:
-            return EventPublisher(session, self._copy, time.time)
+            return EventPublisher(session, self.observers.copy_queue, time.time)
 
-        self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, only_copied, self.trash)
-        queues = queues_folder(paths, config)
-        if queue.persistence.enabled:
-            self._mirror = QueueMirror(queues, self._complain)
-            self.event_bus.subscribe(self._copy)
-        self._budget = StorageLimit(storage, store, self.trash, config, queues, self._complain)
-        self._router = Router(config, queue.keywords)
+        self.upkeep = Upkeep(self.runtime, paths, config, only_copied, self._complain)
         self.opener = SessionOpener(
             self.runtime,
             paths,
             config,
             environ,
             launch,
-            router=self._router,
-            sandbox=self._sandbox,
+            sandbox=sandbox,
             note=self._note,
             notify=self._report,
             complain=self._complain,
         )
-        self._mail = MailReader(self)
+        self.endpoint = Endpoint(self)
+
+    @property
+    def event_bus(self) -> EventBus:
+        """What publishes the events of all sessions."""
+        return self.observers.event_bus
 
     @property
     def store(self) -> Store:
@@ -171,13 +141,6 @@ class Host:
         """The model that was chosen last, and why; none before a session was opened."""
         return self.opener.profiles.choice
 
-    def _placement(self, processes: Processes) -> Placement:
-        """Return where remote steps run. Raises `UsageError`."""
-        placement: Placement = EXTENSIONS.load("ray")(
-            self.launch.cluster, self.config, self._environ, processes, self._complain
-        )
-        return placement
-
     def begin(
         self,
         folder: Path,
@@ -185,7 +148,7 @@ class Host:
         agent: str = "",
         servers: Sequence[McpServer] = (),
         session: str = "",
-    ) -> Conversation:
+    ) -> SessionClient:
         """Begin a new session of an agent in a folder; with a `plan` it is a workflow's run.
 
         `servers` are MCP servers that the session has beside the configured ones. `session` is its id; if
@@ -198,10 +161,10 @@ class Host:
             if opened.servers is not None:
                 undoing.callback(opened.servers.close)
             session = self.runtime.open_new(
-                folder, opened.profile, self._observers, session=session
+                folder, opened.profile, self.observers.of, session=session
             )
             undoing.pop_all()
-        self._opening.wait(session)
+        self.observers.opening.wait(session)
         for notice in opened.notices:
             self.publisher(session).notice(notice)
         if opened.servers is not None:
@@ -212,7 +175,7 @@ class Host:
 
     def resume(
         self, session: str, servers: Sequence[McpServer] = (), *, hears_mail: bool = False
-    ) -> Conversation:
+    ) -> SessionClient:
         """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`.
 
         Messages that wait in its mailbox are queued before that, or with `hears_mail` said after it.
@@ -226,8 +189,8 @@ class Host:
             opened.append(self.opener.existing(record, servers))
             return opened[-1].profile
 
-        record = self.runtime.open_existing(session, profile_of, self._observers)
-        self._opening.wait(session)
+        record = self.runtime.open_existing(session, profile_of, self.observers.of)
+        self.observers.opening.wait(session)
         for found in opened:
             if found.servers is not None:
                 found.servers.attend(session)
@@ -246,24 +209,20 @@ class Host:
             conversation.ask(m.PolicyChange(model=asked))
         return conversation
 
-    def _talk(self, session: str, folder: Path) -> Conversation:
+    def _talk(self, session: str, folder: Path) -> SessionClient:
         conversation = self._conversation(session, folder)
         if self.launch.mode:
             conversation.ask(m.PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
-            self._budget.keep()
-            self._mail.read(session)
+            self.upkeep.limit.keep()
+            self.endpoint.mail.read(session)
         return conversation
-
-    def is_followed(self, session: str) -> bool:
-        """Whether another program follows a session of this one."""
-        return self._control is not None and self._control.is_followed(session)
 
     def abandon(self, reason: str, hint: str) -> list[Lease]:
         """Give all sessions up, since another process may own them, and return their leases."""
         leases = self.runtime.abandon(reason, hint)
         self.conversations.clear()
-        self._mail.forget()
+        self.endpoint.mail.forget()
         return leases
 
     def greet(self, session: str) -> None:
@@ -273,13 +232,13 @@ class Host:
         """
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
-        text = greeting(self.paths, found, model, self._sandbox)
-        self.notices[:0] = [text, *lacking(self.choice, self.paths.cache, self._environ)]
-        redactor = Redactor(self._environ, self.config.key_variables)
+        text = greeting(self.paths, found, model, self.opener.sandbox)
+        self.notices[:0] = [text, *lacking(self.choice, self.paths.cache, self.opener.environ)]
+        redactor = Redactor(self.opener.environ, self.config.key_variables)
         if last := recalled(self.store, session, redactor):
             self.notices.append(last)
 
-    def tend(self, session: str) -> Conversation:
+    def tend(self, session: str) -> SessionClient:
         """Own a session's queue without taking the session up: nothing in it can run here."""
         record = self.runtime.open_existing(
             session,
@@ -296,13 +255,13 @@ class Host:
         """
         conversation = self.tend(session)
         try:
-            wait(self._mail.read(session), REPLY_TIMEOUT)
+            wait(self.endpoint.mail.read(session), REPLY_TIMEOUT)
         finally:
-            with self._mail.ending(session):
+            with self.endpoint.mail.ending(session):
                 conversation.leave()
                 self.conversations.pop(session, None)
 
-    def conversation(self, session: str) -> Conversation:
+    def conversation(self, session: str) -> SessionClient:
         """Return the conversation about a session that is open here. Raises `UnknownSession`."""
         found = self.open_conversation(session)
         if found is None:
@@ -314,77 +273,45 @@ class Host:
         """The ids of the sessions about which there is a conversation here, in order."""
         return sorted(name for name in tuple(self.conversations) if self.open_conversation(name))
 
-    def open_conversation(self, session: str) -> Conversation | None:
+    def open_conversation(self, session: str) -> SessionClient | None:
         """Return the conversation about a session, unless it has left that, also for another one."""
         found = self.conversations.get(session)
         return found if found is not None and found.session == session and found.is_open else None
 
-    def publisher(self, session: str, parent: str = "") -> EventPublisher:
-        """Give a session its voice on the event bus; `parent` is whose child it is."""
-        return EventPublisher(session, self.event_bus.publish, time.time, parent)
-
-    def _observers(self, session: str) -> tuple[Observer, ...]:
-        return (
-            *self.watching(session),  # first: a subscriber to an event may ask them about it
-            self.publisher(session),
-            HookObserver(session, self._hooks),
-            *self._recorders(session),
-        )
-
-    def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        hooks = HookObserver(session, self._hooks, is_child=True)
-        return (self.publisher(session, parent), hooks, *self._recorders(session))
-
-    def _recorders(self, session: str) -> tuple[Observer, ...]:
-        traced = (self._telemetry.observer(session),) if self._telemetry else ()
-        return (self.log, *traced, *self.recorders)
+    def publisher(self, session: str) -> EventPublisher:
+        """Give a session its voice on the event bus."""
+        return self.observers.publisher(session)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
-        if self._control is not None:
-            control, self._control = self._control, None
-            self.runtime.run(control.aclose())
-        self._mail.close()
+        self.endpoint.close()
         self.runtime.leave_all()
-        self._budget.close()
-        self._hooks.drain()
+        self.upkeep.limit.close()
+        self.observers.finish()
         for model in self.opener.profiles.dismiss():
             self.runtime.run(model.aclose())
-        if self._telemetry is not None:
-            self._telemetry.close()
         self.runtime.close()
-        self.log.close()
-        if self._mirror is not None:
-            self._mirror.close()
+        self.observers.close()
 
     def _welcome(self) -> None:
         """Before the first session: be reachable, throw away what was outlived, say what is there."""
-        if self._is_welcomed:
+        if self.upkeep.has_begun:
             return
-        self._is_welcomed = True
-        if fault := self._sandbox.notice():
+        self.upkeep.has_begun = True
+        if fault := self.opener.sandbox.notice():
             self.notices.append(fault)
-        persistence = self.config.auto_queue.persistence
-        if not persistence.enabled:
+        if not self.is_kept:
             self.notices.append(
                 "auto_queue.persistence.enabled is false: session and queue are in memory only, "
                 "and are lost when this program ends"
             )
             return
-        self.listen()
-        now = time.time()
-        self.notices += self.saved_queues.expire(now, persistence.retention_hours)
-        self.notices += orphaned_commands()
-        if (self.paths.state / "agents").is_dir():  # an external agent has reported
-            from ..views.restore_service import outlived_elsewhere
-
-            self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
-        with suppress(OSError, ConfigError):  # a full disk only makes the home look younger
-            self.trash.note_start(now)
+        self.endpoint.listen()
+        self.notices += self.upkeep.begin()
 
     def _announce_saved(self, session: str, folder: Path) -> None:
         """Tell a new session what others left in its folder, to be resumed there."""
-        here = self.saved_queues.here(folder)
+        here = self.upkeep.saved_queues.here(folder)
         for run in (found.row for found in here if found.row.workflow):
             if not self.launch.is_one_shot:
                 self._note(
@@ -394,27 +321,6 @@ class Host:
         saved = [found.view() for found in here if not found.row.workflow]
         if saved:
             self.publisher(session).saved_queues(saved)
-
-    def listen(self) -> None:
-        """Open the control socket; a failure becomes a notice, and the session works without it."""
-        if self._control is not None:
-            return
-        control = ControlServer(self)
-        try:
-            self.runtime.run(control.start())
-        except OSError as error:
-            self.notices.append(f"other terminals cannot reach this session: {error}")
-        self._control = control
-        self._mail.start()
-
-    def _copy(self, event: Event) -> None:
-        """Have the queue's readable copy written; loop's thread."""
-        if self._mirror is None or event["type"] not in ("queue", "progress"):
-            return
-        session = event["session"]
-        queue = self.runtime.queue_of(session)
-        if queue is not None:
-            self._mirror.put(session, queue, time.time())
 
     def _note(self, text: str) -> None:
         """Keep a notice for the start of the session, once."""
@@ -430,15 +336,19 @@ class Host:
         """Tell the listeners of a session what goes wrong beside it."""
         self.publisher(session).notice(text)
 
-    def _conversation(self, session: str, folder: Path, model: str = "") -> Conversation:
+    def _conversation(self, session: str, folder: Path, model: str = "") -> SessionClient:
+        words = self.opener.router.words
+
         def takes_pictures() -> bool:
             return self.opener.takes_pictures(self.store.load(session).row.agent, model)
 
         services = Services(
             config=self.config,
-            words=self._router.words,
-            router=self._router,
-            saved_queues=self.saved_queues,
+            words=words,
+            texts=TextReader(words),
+            commands=CommandRunner(),
+            router=self.opener.router,
+            saved_queues=self.upkeep.saved_queues,
             room=self.opener.attachable,
             narrator_of=self.publisher,
             profile_with=self.opener.profiles.fitted,
@@ -447,6 +357,6 @@ class Host:
             takes_pictures=takes_pictures,
             take_up=lambda other: self.resume(other).session,
         )
-        conversation = Conversation(self.runtime, session, services)
+        conversation = SessionClient(self.runtime, session, services)
         self.conversations[session] = conversation
         return conversation

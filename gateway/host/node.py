@@ -22,7 +22,7 @@ from ...journal.store import Lease, SessionRow
 from ...machines.errors import SteersmanError, StoreBusy, StoreError
 from ...ports.process.wire import deadline_clock
 from ...workflows.home_place import HomeSettings
-from ..conversation import Conversation
+from ..client import SessionClient
 from ..hosts import Hosts
 from .host import Host
 
@@ -156,9 +156,9 @@ class Node:
         """Join, and begin to take sessions. Raises `StoreError`."""
         for host in self._hosts.hosts():
             self._join(host)
-        self._main.listen()
+        self._main.endpoint.listen()
         self._hosts.on_host = self._join
-        self._main.woken = self._woken.set
+        self._main.endpoint.woken = self._woken.set
         self._heartbeat.start()
         self._thread.start()
 
@@ -192,7 +192,7 @@ class Node:
         """Let a host be known as part of this node; only the main one takes sessions."""
         capacity = host.config.node.capacity if host is self._main else 0
         host.store.nodes.join(host.runtime.node, self.place, capacity)
-        host.evicting = self.evict
+        host.endpoint.evicting = self.evict
 
     # Taking and giving back -----------------------------------------------------------------------
 
@@ -284,12 +284,12 @@ class Node:
                 if host.open_conversation(session) is None:
                     self._families.pop(session, None)
                     host.conversations.pop(session, None)
-                elif host.is_followed(session) or not conversation.is_quiet():
+                elif host.endpoint.is_followed(session) or not conversation.is_quiet():
                     self._families |= {session: now} if session in self._families else {}
                 elif is_draining or now - self._families.get(session, now) > IDLE:
                     self._give_back(conversation)
 
-    def _give_back(self, conversation: Conversation) -> None:
+    def _give_back(self, conversation: SessionClient) -> None:
         session = conversation.session
         store = self._main.store
         self._hosts.leave(conversation)

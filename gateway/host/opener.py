@@ -84,7 +84,6 @@ class SessionOpener:
         environ: Mapping[str, str],
         launch: LaunchOptions,
         *,
-        router: Router,
         sandbox: SandboxPolicy,
         note: Callable[[str], None],
         notify: Notify,
@@ -92,13 +91,14 @@ class SessionOpener:
     ) -> None:
         self._runtime, self._paths, self._config, self._launch = runtime, paths, config, launch
         self._complain = complain
-        self._environ, self._sandbox, self._notify = environ, sandbox, notify
+        self.environ, self.sandbox, self._notify = environ, sandbox, notify
+        self.router = Router(config, config.auto_queue.keywords)
         self.profiles = ProfileFactory(
             paths=paths,
             config=config,
             environ=environ,
             launch=launch,
-            router=router,
+            router=self.router,
             tools=runtime.shared.toolbox.names,
             note=note,
             installed=self._installed_agent,
@@ -214,7 +214,7 @@ class SessionOpener:
         servers = None
         if self._config.mcp or given:
             factory = EXTENSIONS.load("mcp servers")(
-                self._runtime, self._config, self._environ, self._sandbox, self._notify
+                self._runtime, self._config, self.environ, self.sandbox, self._notify
             )
             profile, servers = factory.equip(profile, folder, given, is_patient=is_patient)
         return PreparedSession(profile=profile, servers=servers, notices=tuple(faults.values()))

@@ -45,7 +45,7 @@ from ...workflows.home_folder import expanded, home_folder
 from ...workflows.paths import Paths
 from ...workflows.schedules import SystemZone, name_of, next_occurrence, occurrences, timing_of
 from ...workflows.settings import HookSettings, ScheduleSettings
-from ..conversation import Conversation
+from ..client import SessionClient
 from ..hosts import Hosts
 from ..wording.formats import iso
 from .host import Host
@@ -280,7 +280,7 @@ class Scheduler:
         self._zone = zone or SystemZone()
         self._configured = ConfiguredSchedules(hosts.paths, environ)
         self._occurrences = Occurrences(hosts)
-        self._open: dict[Key, Conversation] = {}
+        self._open: dict[Key, SessionClient] = {}
         self._work: dict[Key, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
 

@@ -22,7 +22,7 @@ from ...workflows.settings import ScheduleSettings
 from ..home.home import find_session, refuse_run
 from ..host.profile_factory import external_agent
 from ..host.scheduling import client_id_of
-from ..outcome import past_outcome
+from ..outcome import StoredOutcome
 from ..wording.formats import iso
 
 
@@ -171,7 +171,7 @@ def _became(store: Store, found: Occurrence) -> tuple[str, str]:
     except StoreDamaged:
         return "damaged", ""
     name = record.queue.clients.get(client_id_of(found), "")
-    past = past_outcome(store, found.session, name)
+    past = StoredOutcome(store, found.session, name).look()
     text = past.text if past is not None else ""
     if is_cut_off(record) and not store.is_owned(found.session):
         apply(record, recovered(record), record.seq + 1, record.updated)

@@ -84,7 +84,7 @@ class Api:
     def table(self) -> list[Entry]:
         """Return every route below `PREFIX`, with the least scope and the body that it needs."""
         session = "/sessions/{session}"
-        item = f"{session}/queue/{{number:int}}"
+        item, question = f"{session}/queue/{{number:int}}", f"{session}/questions/{{question}}"
         return [
             Entry("GET", "/sessions", "look", self.list_sessions, query=ask.Sessions),
             Entry("POST", "/sessions", "speak", self.open_session, ask.NewSession, status=201),
@@ -106,13 +106,7 @@ class Api:
             Entry("GET", f"{session}/sequence", "look", self.sequence, query=ask.UpTo),
             Entry("GET", f"{session}/why", "look", self.why, query=ask.Named),
             Entry("GET", "/machines", "look", self.machines),
-            Entry(
-                "POST",
-                f"{session}/questions/{{question}}",
-                "approve",
-                self.answer,
-                ask.GivenAnswer,
-            ),
+            Entry("POST", question, "approve", self.answer, ask.GivenAnswer),
         ]
 
     def routes(self) -> list[Route]:

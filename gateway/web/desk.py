@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, closing, suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
@@ -32,6 +33,7 @@ from ..follow import Batch, Follower
 from ..home.trash import Trash
 from ..hosts import Hosts
 from ..reach import Doorbell, SessionReach
+from ..remote import ANSWER_TIMEOUT
 from ..session_info import SessionInfo, info_of, listed
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
@@ -42,7 +44,7 @@ from ..views.story import StoryView, story_of
 from ..wording.formats import iso
 from ..wording.redaction import Redactor
 from .answers import SessionChoices, SessionPage, SessionQueue
-from .edits import Edits, Holder, RequestsThere
+from .edits import Edits, Holder
 from .requests import Sessions
 
 T = TypeVar("T")
@@ -59,7 +61,7 @@ class Desk:
     def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
-        self._edits = Edits(self._client)
+        self._edits = Edits(self._client, self._ask)
         self._reach = SessionReach(
             hosts.paths,
             os.environ,
@@ -126,7 +128,7 @@ class Desk:
             with suppress(UnknownSession):  # its owner has just left
                 if (client := await self._client(row.session)) is not None:
                     with closing(client):
-                        return await client.call(method, {"session": row.session, **params})
+                        return await self._ask(client, row.session, method, params)
                 await asyncio.to_thread(self._hosts.resume, row.session)
         raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
 
@@ -135,10 +137,25 @@ class Desk:
         if (host := self._hosts.host_of(session)) is not None:
             return Requests(host)
         owner = await asyncio.to_thread(self._reach.owner, session)
-        if owner is None:
-            return None
+        return self._reach.remote(session, owner) if owner is not None else None
+
+    async def _ask(self, client: Holder, session: str, method: str, params: dict[str, Any]) -> Any:
+        """Have a client carry a method out; a process that does not answer takes few of the threads."""
+        if isinstance(client, Requests):
+            return await client.call(method, {"session": session, **params})
+        owner = client.owner
+        assert owner is not None
         turn = self._turns.setdefault(owner.node, asyncio.Semaphore(AT_A_TIME))
-        return RequestsThere(self._reach, session, owner, turn)
+        try:
+            await asyncio.wait_for(turn.acquire(), ANSWER_TIMEOUT)
+        except TimeoutError:
+            raise StoreBusy(
+                f"{owner.process} does not answer", "wait a moment and try again, or end it"
+            ) from None
+        try:
+            return await asyncio.to_thread(partial(client.call, method, **params))
+        finally:
+            turn.release()
 
     async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
         """Keep a waiting message from starting for some seconds; see `Edits.begin`."""
@@ -167,7 +184,7 @@ class Desk:
         if client is None:
             return await asyncio.to_thread(stored, row)
         with closing(client):
-            found: T = await client.call(method, {"session": row.session})
+            found: T = await self._ask(client, row.session, method, {})
             return found
 
     def _stored_queue(self, row: SessionRow) -> SessionQueue:

@@ -12,10 +12,9 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from ...journal.lock import Owner
-from ...machines.errors import SteersmanError, StoreBusy, UsageError
+from ...machines.errors import SteersmanError, UsageError
 from ..control import Requests
-from ..reach import ANSWER_TIMEOUT, SessionLink, SessionReach
+from ..remote_session import RemoteSession
 
 HOLD = 30.0
 """Seconds for which a message is held after its editor was heard of."""
@@ -26,55 +25,23 @@ Key = tuple[str, str]
 """A session, and who edits in it."""
 
 
-class RequestsThere:
-    """Stands where `Requests` stands, for a session of another process; used by one task at a time.
-
-    A process that does not answer takes few of the threads: `turn` bounds the requests to it.
-    """
-
-    def __init__(
-        self, reach: SessionReach, session: str, owner: Owner, turn: asyncio.Semaphore
-    ) -> None:
-        self._reach, self._session, self._owner, self._turn = reach, session, owner, turn
-        self._link: SessionLink | None = None
-
-    async def call(self, method: str, params: dict[str, Any]) -> Any:
-        """Carry a method out. Raises `SteersmanError`."""
-        try:
-            await asyncio.wait_for(self._turn.acquire(), ANSWER_TIMEOUT)
-        except TimeoutError:
-            raise StoreBusy(
-                f"{self._owner.process} does not answer", "wait a moment and try again, or end it"
-            ) from None
-        try:
-            return await asyncio.to_thread(self._call, method, params)
-        finally:
-            self._turn.release()
-
-    def _call(self, method: str, params: dict[str, Any]) -> Any:
-        if self._link is None:
-            self._link = self._reach.link(self._session, self._owner)
-        rest = {key: params[key] for key in params if key != "session"}
-        return self._link.call(method, **rest)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            self._link.close()
-
-
-Holder: TypeAlias = Requests | RequestsThere
+Holder: TypeAlias = Requests | RemoteSession
 """Carries out requests for one session; what one edits by it is held until it is closed."""
 
 
 class Edits:
     """The messages that are held; on the loop of the server.
 
-    `reach` returns what carries out requests for a session, wherever that is open; none: nowhere.
+    `find` returns what carries out requests for a session, wherever that is open; none: nowhere.
+    `ask` has it carry one out.
     """
 
-    def __init__(self, reach: Callable[[str], Awaitable[Holder | None]]) -> None:
-        self._reach = reach
+    def __init__(
+        self,
+        find: Callable[[str], Awaitable[Holder | None]],
+        ask: Callable[[Holder, str, str, dict[str, Any]], Awaitable[Any]],
+    ) -> None:
+        self._find, self._ask = find, ask
         self._held: dict[Key, tuple[Holder, asyncio.TimerHandle]] = {}
         self._order = WeakValueDictionary[Key, asyncio.Lock]()
         self._ending: set[asyncio.Task[None]] = set()
@@ -93,7 +60,7 @@ class Edits:
                     await self._close(holder)
                     if len(self._held) >= MOST:
                         raise UsageError("too many messages are being edited", "finish some")
-                    holder = await self._reach(session)
+                    holder = await self._find(session)
                     if holder is None:  # nothing in it starts
                         return {"ok": True}
                     answer = await self._hold(holder, session, number)
@@ -117,7 +84,7 @@ class Edits:
             await self.end(session, editor)
 
     async def _hold(self, holder: Holder, session: str, number: int) -> dict[str, Any]:
-        answer: dict[str, Any] = await holder.call("edit", {"session": session, "number": number})
+        answer: dict[str, Any] = await self._ask(holder, session, "edit", {"number": number})
         return answer
 
     def _taken(self, key: Key) -> Holder | None:

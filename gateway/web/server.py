@@ -303,7 +303,7 @@ async def serve(
     try:
         main = await asyncio.to_thread(hosts.of_folder, home_folder())
         serving.take(this_process(main.runtime.node, time.time()))
-        await asyncio.to_thread(main.listen)
+        await asyncio.to_thread(main.endpoint.listen)
         listener = _listener(host, port)
         place = listener.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host

@@ -12,7 +12,7 @@ from support.model_server import ModelServer, Status, Text, Tools
 from support.patience import seconds
 
 from steersman.gateway.commands.registry import NAMES
-from steersman.gateway.conversation import ELSEWHERE
+from steersman.gateway.typed_text import ELSEWHERE
 
 ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
 

@@ -10,7 +10,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.cli.runs.watch import RunWatch
-from steersman.gateway.conversation import Conversation
+from steersman.gateway.client import SessionClient
 from steersman.gateway.host.host import Host
 from steersman.gateway.launch_options import LaunchOptions
 from steersman.gateway.running import RunPlan, start_run
@@ -42,7 +42,7 @@ class LateStore(MemoryStore):
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[tuple[Host, LateStore, Conversation]]:
+def run(tmp_path: Path) -> Iterator[tuple[Host, LateStore, SessionClient]]:
     """A run that has been opened."""
     (tmp_path / "job.toml").write_text(JOB)
     environ: dict[str, Any] = {"STEERSMAN_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
@@ -54,7 +54,7 @@ def run(tmp_path: Path) -> Iterator[tuple[Host, LateStore, Conversation]]:
 
 
 def test_the_end_of_a_run_is_known_when_the_wait_for_it_is_over(
-    run: tuple[Host, LateStore, Conversation],
+    run: tuple[Host, LateStore, SessionClient],
 ) -> None:
     """Also where the run is over by its record, and the event about it still waits for the disk."""
     host, store, conversation = run

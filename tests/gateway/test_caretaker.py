@@ -28,7 +28,7 @@ def entries(host: Host, session: str) -> list[str]:
 def texts(host: Host, session: str) -> list[str]:
     """What a session's queue holds on disk."""
     row = host.store.load(session).row
-    return [one.text for one in host.saved_queues.of(row).items]
+    return [one.text for one in host.upkeep.saved_queues.of(row).items]
 
 
 def test_only_changes_of_the_queue_are_journalled(left: tuple[Host, str]) -> None:

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from support.patience import seconds
 
+from steersman.gateway.client import SessionClient
 from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT, Requests
-from steersman.gateway.conversation import Conversation
 from steersman.gateway.events.contract import Event
 from steersman.gateway.host.host import Host
-from steersman.gateway.remote import Remote
+from steersman.gateway.reach import SessionReach
+from steersman.gateway.remote import ControlConnection
+from steersman.gateway.remote_session import RemoteSession
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines import protocol as m
 from steersman.machines.errors import UnknownSession
@@ -59,13 +61,14 @@ def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
             yield talk
 
 
-def remote_of(host: Host, conversation: Conversation) -> Remote:
+def remote_of(host: Host, conversation: SessionClient) -> RemoteSession:
     """Connect as another process would."""
     store = host.store
     assert isinstance(store, SqliteStore)
     owner = store.owner(conversation.session)
     assert owner is not None
-    return Remote.connect(host.paths.state, conversation.session, owner)
+    reach = SessionReach(host.paths, os.environ, store)
+    return reach.remote(conversation.session, owner)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +270,9 @@ def test_an_owner_that_has_ended_is_not_called_silent() -> None:
     """Also where a request is the first to notice."""
     ours, theirs = socket.socketpair()
     theirs.close()
-    remote = Remote("s1", ours)
+    remote = ControlConnection("s1", ours)
     with pytest.raises(UnknownSession, match="the session's owner has ended"):
-        remote.call("queue")
+        remote.request("queue", {})
     remote.close()
 
 

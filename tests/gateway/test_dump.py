@@ -48,9 +48,9 @@ def test_live_and_stored_dumps_agree(begin: Begin, tmp_path: Path, moment: str) 
     if moment == "held":
         conversation.say("/stop")
         assert came["stopped"].wait(seconds(20))
-    live = conversation.inspect()
+    live = conversation.view.inspect()
     (row,) = host.store.sessions()
-    stored = conversation.redacted(dump_session(host.store, replace(row, seq=live["seq"])))
+    stored = conversation.view.redacted(dump_session(host.store, replace(row, seq=live["seq"])))
     assert bare(live) == bare(stored)
     assert live["queue"]["state"] == ("held" if moment == "held" else "open")
     assert set(live["actors"]) == {"children", "session", "queue", "turn"}
@@ -61,7 +61,7 @@ def test_the_mailboxes_are_the_living_ones(begin: Begin, tmp_path: Path) -> None
     """A living session shows its own depths; in memory alone it is shown all the same."""
     host = begin("[auto_queue.persistence]\nenabled = false")
     conversation = host.begin(tmp_path)
-    data = conversation.inspect()
+    data = conversation.view.inspect()
     assert set(data["actors"]["queue"]["mailbox"]) == {"system", "control", "data"}
     assert data["actors"]["queue"]["restarts"] == 0
     assert data["actors"]["session"]["last_message"] in ("OpenSession", "Committed")
@@ -85,7 +85,7 @@ def test_a_difference_to_the_journal_is_shown(
     said = m.UserMessage(type="normal", said=m.Said(text="work"), intent=Intent.CONVERSE)
     conversation.post(said, "work")
     assert is_refused.wait(seconds(20))
-    data = conversation.inspect()
+    data = conversation.view.inspect()
     session, turn = data["actors"]["session"], data["actors"]["turn"]
     assert (session["state"], session["differs"], turn["differs"]) == ("busy", "idle", "")
     assert "differs" not in data["actors"]["queue"]
@@ -103,6 +103,6 @@ def test_an_actor_says_how_often_it_was_restarted(begin: Begin, tmp_path: Path) 
     session: Any = ref.actor_inbox
     session.owner.children["queue"].ref.tell(m.Kill(incarnation=0))
     conversation.ask(m.Inspect(is_last=True, is_of_queue=True))
-    queue = conversation.inspect()["actors"]["queue"]
+    queue = conversation.view.inspect()["actors"]["queue"]
     said = [queue[name] for name in ("restarts", "last_message", "supervised")]
     assert said == [1, "", "running"]

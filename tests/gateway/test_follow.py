@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from support.patience import seconds
 
-from steersman.gateway.conversation import Conversation
+from steersman.gateway.client import SessionClient
 from steersman.gateway.event_feed import UNREAD, Feed, Pages
 from steersman.gateway.events.contract import Event
 from steersman.gateway.follow import Follower
@@ -101,7 +101,7 @@ class Broken(SessionReach):
         return lambda: None
 
 
-def said(host: Host) -> tuple[Conversation, list[Event]]:
+def said(host: Host) -> tuple[SessionClient, list[Event]]:
     """Have two short turns, and return the events of their journal."""
     conversation = host.begin(host.paths.config.parent / "project")
     for text in ("one", "two"):

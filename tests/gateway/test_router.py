@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from steersman.gateway.client import SessionClient
 from steersman.gateway.commands.command import Reply
-from steersman.gateway.conversation import Conversation
 from steersman.gateway.host.host import Host
 from steersman.journal.recovery import load_record
 from steersman.machines.errors import ConfigError
@@ -24,7 +24,7 @@ def folder(host: Host) -> Path:
     return host.paths.config.parent / "project"
 
 
-def say(conversation: Conversation, text: str) -> Reply:
+def say(conversation: SessionClient, text: str) -> Reply:
     """Say a command and return its reply."""
     reply = conversation.say(text)
     assert reply is not None

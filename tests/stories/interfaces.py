@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from acp import text_block
-from blackbox.test_mcp_server import calling
-from editors.editor import editing
+from extensions.acp.editor import editing
+from extensions.mcp.test_server import calling
 from support.chat_platform import Server, ServerPlatform
 from support.driver import Chat, Place
 from support.patience import seconds
@@ -34,8 +34,7 @@ from steersman.gateway.commands.command import CommandCall
 from steersman.gateway.commands.registry import parse
 from steersman.gateway.home.home import open_store
 from steersman.gateway.library import Rejected
-from steersman.gateway.one_shot_client import OneShotClient
-from steersman.gateway.remote import Remote
+from steersman.gateway.reach import SessionReach
 from steersman.machines.errors import SteersmanError
 from steersman.workflows.paths import Paths
 
@@ -204,9 +203,10 @@ def control(place: Place, session: str, where: str) -> Generator[Interface]:
     paths = Paths.of(place.environ)
     with closing(open_store(paths, read_only=True)) as store:
         owner = store.owner(session)
-    assert owner is not None
-    with closing(Remote.connect(paths.state, session, owner)) as remote:
-        yield Answering(lambda said: receipt(_called(remote.call, said)))
+        assert owner is not None
+        reach = SessionReach(paths, place.environ, store)
+        with closing(reach.remote(session, owner)) as remote:
+            yield Answering(lambda said: receipt(_called(remote.call, said)))
 
 
 def _called(call: Callable[..., Any], said: Said) -> Any:
@@ -228,7 +228,7 @@ def mailbox(place: Place, session: str, where: str) -> Generator[Interface]:
     """The mailbox, which reaches a session wherever it is, as `steersman send` does."""
     paths = Paths.of(place.environ)
     with closing(open_store(paths)) as store:
-        client = OneShotClient(paths, place.environ, store, session)
+        client = SessionReach(paths, place.environ, store).remote(session)
 
         def does(said: Said) -> str:
             try:

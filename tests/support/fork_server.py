@@ -37,7 +37,7 @@ MORE = (
     "steersman.cli.sessions",
     "steersman.gateway.commands.registry",
     "steersman.gateway.views.tree",
-    "steersman.gateway.one_shot_client",
+    "steersman.gateway.remote_session",
     "steersman.ports.models.chat",
     "steersman.ports.tools.searching",
     "steersman.workflows.routing",

@@ -1,10 +1,11 @@
-"""One message to a session from another process, whether or not a process has the session open.
+"""A session that this process does not run: whatever has it open, or nobody.
 
-The message is posted to the session's mailbox, where it is durable, and the session's owner answers it.
-If no process owns the session, a node of its place takes it, also one that is away for a moment; where
-none has joined and its files are on this machine, this process owns its queue for the message, without
-resuming the session. A message that no process can answer now stays in the mailbox for the session's next
-owner, and its sender learns that.
+A request goes by the control socket of the session's owner, if the owner is given and near. Else it is
+posted to the session's mailbox, where it is durable, and the session's owner answers it. If no process
+owns the session, a node of its place takes it, also one that is away for a moment; where none has joined
+and its files are on this machine, this process owns its queue for the message, without resuming the
+session. A message that no process can answer now stays in the mailbox for the session's next owner, and
+its sender learns that.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from ..machines import protocol as m
 from ..machines.errors import StoreBusy
 from ..ports.process.ancestry import is_stopped
 from ..workflows.home_folder import home_folder
-from ..workflows.paths import Paths
 from .events.contract import Event, ReceiptEvent, Stamp, is_receipt
 from .home.home import open_store
-from .remote import result_of
+from .remote import ControlConnection, result_of
 from .wording.acknowledgement import accepted
 from .wording.formats import iso
 
 if TYPE_CHECKING:
     from .commands.command import CommandCall
+    from .reach import SessionReach
 
 
 OWNER_TIMEOUT = 30.0
@@ -47,26 +48,24 @@ class Unanswered(StoreBusy):
     """A message that stays in the mailbox for now; its text says why, its hint what gets it read."""
 
 
-class OneShotClient:
-    """Sends messages and commands to one session of a home, as `user`, and returns the receipts.
+class RemoteSession:
+    """One session of a home, to which `user` speaks; belongs to one thread at a time.
 
-    It stands where a connection to the session's owner stands, too, if that is on another machine.
+    With `owner` it is by that process's socket, if that is near: then an answer comes as fast as it can,
+    and `close` closes the connection. Else it is by the mailbox.
     """
 
     def __init__(
-        self,
-        paths: Paths,
-        environ: Mapping[str, str],
-        store: Store,
-        session: str,
-        user: str = "",
+        self, reach: SessionReach, session: str, owner: Owner | None, user: str, timeout: float
     ) -> None:
+        """`timeout` is in seconds, for each answer by the socket."""
         self.session = session
-        self._paths = paths
-        self._environ = environ
-        self._store = store
-        self._user = user
         self.waits_because = ""
+        self._reach, self._store, self._user = reach, reach.store, user
+        self.owner = owner
+        self._is_near = owner is not None and reach.is_near(owner)
+        self._timeout = timeout
+        self._connection: ControlConnection | None = None
 
     def say(
         self, text: str, explicit: str = "auto", *, is_plain: bool = False, key: str = ""
@@ -89,24 +88,32 @@ class OneShotClient:
         return receipt
 
     def run(self, call: CommandCall) -> ReceiptEvent:
-        """Carry out a command; return its `result` event.
-
-        Raises `Unanswered` if it stays in the mailbox.
-        """
+        """Carry out a command; return its `result` event. Raises as `call`."""
         receipt: ReceiptEvent = self.call(
             "command", name=call.command.name, arguments=dict(call.arguments)
         )
         return receipt
 
     def call(self, method: str, **params: Any) -> Any:
-        """Carry out a method of the control socket; return its result. Raises as `run`."""
+        """Carry out a method of the control socket; return its result.
+
+        Raises `SteersmanError`: `OwnerGone`, or `Unanswered` for what stays in the mailbox.
+        """
+        if self._is_near and self.owner is not None:
+            if self._connection is None:
+                self._connection = ControlConnection.connect(
+                    self._reach.paths.state, self.session, self.owner, self._timeout
+                )
+            return self._connection.request(method, {"session": self.session, **params})
         match method:
             case "inspect":
                 from .views.dump import dump_session
                 from .wording.redaction import redactor_of
 
                 row = self._store.row(self.session)
-                return redactor_of(self._environ, row.folder).data(dump_session(self._store, row))
+                return redactor_of(self._reach.environ, row.folder).data(
+                    dump_session(self._store, row)
+                )
             case "edit":  # lasts as long as a connection, which is none here
                 return {"ok": True}
             case "sessions" | "resumable":  # of another machine's files
@@ -115,14 +122,16 @@ class OneShotClient:
                 return self._post(method, params)
 
     def close(self) -> None:
-        """Do nothing: there is no connection."""
+        """Close the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
 
     def _post(self, method: str, params: dict[str, Any]) -> Any:
         """Post a request, and return the answer to it."""
         user = str(params.pop("user", "")) or self._user
         key = str(params.pop("client_id", "")) or _new_key()
         request = {"method": method, "params": params, "user": user}
-        with closing(open_store(self._paths)) as store:  # the other one may only read
+        with closing(open_store(self._reach.paths)) as store:  # the other one may only read
             row = store.row(self.session)
             posted = store.post(self.session, _lane(method, params), request, key)
             answer = self._answer(store, row, posted)
@@ -152,7 +161,8 @@ class OneShotClient:
             answer = store.reply(posted, 0.0 if is_late else LOOK)
             if answer is not None:
                 return answer
-            if posted not in _unread(store, self.session) and not store.is_owned(self.session):
+            is_read = posted not in {mail.id for mail in store.unconsumed(self.session)}
+            if is_read and not store.is_owned(self.session):
                 return store.reply(posted, 0.0)  # decided by a process that has ended since
             if is_late:
                 raise _unanswered(row, owner)
@@ -177,7 +187,7 @@ class OneShotClient:
             return True
         from ..workflows.config import load
 
-        return row.place == load(self._paths, home_folder(), self._environ).node.place
+        return row.place == load(self._reach.paths, home_folder(), self._reach.environ).node.place
 
     def _take_in(self, row: SessionRow) -> None:
         """Own the session's queue until what is in its mailbox is decided; another may be faster."""
@@ -185,8 +195,9 @@ class OneShotClient:
         from .host.host import Host
         from .launch_options import LaunchOptions
 
-        config = load(self._paths, Path(row.folder), self._environ)
-        with closing(Host(self._paths, config, self._environ, LaunchOptions())) as host:
+        paths, environ = self._reach.paths, self._reach.environ
+        config = load(paths, Path(row.folder), environ)
+        with closing(Host(paths, config, environ, LaunchOptions())) as host:
             try:
                 host.take_in(row.session)
             except StoreBusy:
@@ -243,11 +254,6 @@ def _has_node(store: Store, row: SessionRow) -> bool:
         node.sessions < node.capacity and node.state == "active" and node.place == row.place
         for node in store.nodes.rows()
     )
-
-
-def _unread(store: Store, session: str) -> set[int]:
-    """Return the ids of the messages in a session's mailbox."""
-    return {message.id for message in store.unconsumed(session)}
 
 
 def _is_stopped(owner: Owner) -> bool:

@@ -1,0 +1,108 @@
+"""What follows the sessions of a process: events, outcomes, hooks, the log, traces, copies of queues."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from weakref import WeakValueDictionary
+
+from ...actors.environment import Observer
+from ...actors.runtime import Runtime
+from ...ports.hooks import HookSpec
+from ...workflows.config import Config
+from ...workflows.paths import Paths
+from ...workflows.registry import EXTENSIONS
+from ..events.contract import Event
+from ..events.translation import EventPublisher
+from ..home.retention import queues_folder
+from ..outcome import Outcomes
+from ..trace_context import Telemetry
+from ..wording.redaction import Redactor
+from .hook_runner import HookObserver, HookRunner
+from .offline_writer import Logbook, QueueMirror
+from .router import EventBus, Opening
+
+
+class SessionObservers:
+    """Observes each session that is opened here, and its subagents.
+
+    `outcomes` has what becomes of the messages of each session that is open here. `recorders` observe all
+    sessions, also subagents'. `report` tells the people of a session what goes wrong beside it, and
+    `complain` those of all.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        paths: Paths,
+        config: Config,
+        environ: Mapping[str, str],
+        *,
+        is_debug: bool,
+        report: Callable[[str, str], None],
+        complain: Callable[[str], None],
+    ) -> None:
+        self._runtime = runtime
+        self.event_bus = EventBus()
+        self.opening = Opening()
+        self.event_bus.subscribe(self.opening.receive)
+        keys = config.key_variables
+        self._log = Logbook(paths, environ, keys, complain, is_debug=is_debug)
+        self.event_bus.subscribe(self._log.receive)
+        self.outcomes = WeakValueDictionary[str, Outcomes]()
+        self.recorders: tuple[Observer, ...] = ()
+        specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
+        self._hooks = HookRunner(specs, runtime, paths.state, report, keys)
+        self._telemetry: Telemetry | None = None
+        if config.telemetry.endpoint:
+            self._telemetry = EXTENSIONS.load("opentelemetry")(
+                config, environ, runtime.store, Redactor(environ, keys), complain
+            )
+        self._mirror: QueueMirror | None = None
+        if config.auto_queue.persistence.enabled:
+            self._mirror = QueueMirror(queues_folder(paths, config), complain)
+            self.event_bus.subscribe(self.copy_queue)
+        runtime.child_setup.observers_of = self._of_child
+
+    def publisher(self, session: str, parent: str = "") -> EventPublisher:
+        """Give a session its voice on the event bus; `parent` is whose child it is."""
+        return EventPublisher(session, self.event_bus.publish, time.time, parent)
+
+    def of(self, session: str) -> tuple[Observer, ...]:
+        """Return what observes a session that is opened."""
+        outcomes = self.outcomes[session] = Outcomes(session, lambda: self._runtime.store)
+        return (
+            outcomes,  # first: a subscriber to an event may ask about it
+            self.publisher(session),
+            HookObserver(session, self._hooks),
+            *self._recording(session),
+        )
+
+    def _of_child(self, session: str, parent: str) -> tuple[Observer, ...]:
+        hooks = HookObserver(session, self._hooks, is_child=True)
+        return (self.publisher(session, parent), hooks, *self._recording(session))
+
+    def _recording(self, session: str) -> tuple[Observer, ...]:
+        traced = (self._telemetry.observer(session),) if self._telemetry else ()
+        return (self._log, *traced, *self.recorders)
+
+    def copy_queue(self, event: Event) -> None:
+        """Have the readable copy of a session's queue written; loop's thread."""
+        if self._mirror is None or event["type"] not in ("queue", "progress"):
+            return
+        session = event["session"]
+        queue = self._runtime.queue_of(session)
+        if queue is not None:
+            self._mirror.put(session, queue, time.time())
+
+    def finish(self) -> None:
+        """Wait for the hooks that run, and send the traces, when all sessions are left."""
+        self._hooks.drain()
+        if self._telemetry is not None:
+            self._telemetry.close()
+
+    def close(self) -> None:
+        """Write what is still to be written, after the runtime has ended."""
+        self._log.close()
+        if self._mirror is not None:
+            self._mirror.close()

@@ -1,0 +1,47 @@
+"""Who speaks to a session now, and with what rights."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ..machines import protocol as m
+from ..machines.people import FromPerson
+from ..machines.value import Value
+
+
+class Speaker(Value):
+    """Who speaks: `may` are their rights, none for a person who may do everything."""
+
+    user: str = ""
+    may: tuple[str, ...] | None = None
+
+    def signed(self, message: m.Message) -> m.Message:
+        """Add the rights to a message of theirs, unless they may do everything."""
+        if self.may is None:
+            return message
+        return FromPerson(message=message, user=self.user, may=self.may)
+
+
+_ANYBODY = Speaker()
+_SPEAKER = ContextVar("speaker", default=_ANYBODY)
+
+
+def speaker() -> Speaker:
+    """Return who speaks now: the sender of the command that is carried out, in this thread."""
+    return _SPEAKER.get()
+
+
+@contextmanager
+def spoken_by(user: str, may: tuple[str, ...] | None = None) -> Generator[None]:
+    """Let what is done within be the word of this user; empty: of who speaks already.
+
+    `may` are the user's rights; none: those that hold already, at first everything.
+    """
+    before = _SPEAKER.get()
+    token = _SPEAKER.set(Speaker(user=user or before.user, may=before.may if may is None else may))
+    try:
+        yield
+    finally:
+        _SPEAKER.reset(token)
