@@ -177,7 +177,7 @@ def _show_pids(data: dict[str, Any], pids: dict[str, int]) -> None:
     for turn in data["turns"].values():
         for call in turn["calls"].keys() & pids:
             turn["calls"][call]["pid"] = pids[call]
-    run = data["run"] or {"steps": {}, "open": {}}
+    run: dict[str, Any] = data["run"] or {"steps": {}, "open": {}}
     for step in run["steps"].values():
         step["pids"] = {
             call: pids[call]
