@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrit
 ROOMS = actors cli extensions gateway journal machines ports proofs restore simulator workflows workspace
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py models.py testing.py $(wildcard examples/*.py)
 
-PYTEST = .venv/bin/python -m pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
+PYTEST = .venv/bin/pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic
 
 .PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs recordings lock

@@ -28,6 +28,7 @@ from ..journal.codec import encode_whole
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from ..machines.json_shape import parse_json
+from .event_feed import Feed
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
@@ -179,19 +180,30 @@ class Client:
 
     def _subscribe(self, session: str) -> int:
         """Send what happens in a session from now on; return the newest entry that was told of."""
-        loop = asyncio.get_running_loop()
-        known: list[int] = []
-
-        def hear(event: Event) -> None:
-            """Send an event; any thread."""
-            message = {"jsonrpc": "2.0", "method": "event", "params": event}
-            loop.call_soon_threadsafe(self._send, message)
-
+        feed, publisher = Feed(session, "all"), self._host.runtime.loop
         if self._leave is not None:
             self._leave()
         self.followed = session
-        self._leave = self._host.event_bus.follow(session, hear, known.append)
-        return known[0]
+        leave = self._host.event_bus.follow(
+            session, lambda event: feed.hear(event, publisher), feed.begin
+        )
+        telling = asyncio.get_running_loop().create_task(self._tell(feed))
+
+        def end() -> None:
+            leave()
+            telling.cancel()
+
+        self._leave = end
+        return feed.known or 0
+
+    async def _tell(self, feed: Feed) -> None:
+        """Send the events of a session; after those of whole entries, that they were all."""
+        while (events := await feed.next(None)) != []:
+            for event in events or ():
+                self._send({"jsonrpc": "2.0", "method": "event", "params": event})
+            if events:
+                self._send({"jsonrpc": "2.0", "method": "told", "params": {}})
+        self._writer.transport.abort()  # it reads too slowly
 
     def _send(self, message: dict[str, Any]) -> None:
         transport = self._writer.transport

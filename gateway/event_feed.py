@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, cast
 
@@ -136,18 +136,32 @@ class Feed:
 
     def hear(self, event: EventFields, publisher: asyncio.AbstractEventLoop | None = None) -> None:
         """Keep an event; with the loop of its `publisher` until all of its entry was told."""
-        if event["session"] != self._session:
-            if self._below == "nothing" or (self._below == "questions" and not _is_asked(event)):
-                return
-            if self._below == "questions":
-                event = cast("EventFields", {**event, "seq": None})
+        wanted = self._wanted(event)
+        if wanted is None:
+            return
         with self._mutex:
             is_first = not self._fresh
-            self._fresh.append(event)
+            self._fresh.append(wanted)
         if publisher is None:
             self.flush()
         elif is_first:
             publisher.call_soon_threadsafe(self.flush)
+
+    def take(self, events: Sequence[EventFields]) -> None:
+        """Keep events that are all of their entries."""
+        wanted = [kept for event in events if (kept := self._wanted(event)) is not None]
+        if wanted:
+            with self._mutex:
+                self._fresh += wanted
+            self.flush()
+
+    def _wanted(self, event: EventFields) -> EventFields | None:
+        """Return an event as it is kept; none that is of no interest."""
+        if event["session"] == self._session or self._below == "all":
+            return event
+        if self._below == "nothing" or not _is_asked(event):
+            return None
+        return cast("EventFields", {**event, "seq": None})
 
     def flush(self) -> None:
         """Let what was kept be read; of an entry whose events do not all have room, none."""

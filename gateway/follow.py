@@ -92,8 +92,7 @@ class Follower:
                     elif not found:
                         break
                     elif fresh := [event for event in found if not self._is_known(event)]:
-                        is_whole = self._is_whole and owner is None
-                        yield Batch(self._confirmed(fresh, is_whole=is_whole), fresh)
+                        yield Batch(self._confirmed(fresh), fresh)
             finally:
                 leave()
             is_near = owner is not None and self._reach.is_near(owner)
@@ -138,14 +137,14 @@ class Follower:
         is_own = event["session"] == self._session
         return is_own and event["seq"] is not None and event["seq"] <= self._after
 
-    def _confirmed(self, events: list[Event], *, is_whole: bool) -> int:
+    def _confirmed(self, events: list[Event]) -> int:
         own = [event["seq"] for event in events if event["session"] == self._session]
         numbers = [seq for seq in own if seq is not None]
         if numbers:
             newest = numbers[-1]
             before = self._part[1] if self._part[0] == newest else 0
             self._part = (newest, before + numbers.count(newest))
-            self._after = newest if is_whole else max(self._after, newest - 1)
+            self._after = newest if self._is_whole else max(self._after, newest - 1)
         return self._after
 
     def _place(self) -> tuple[Host | None, Owner | None]:

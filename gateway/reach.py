@@ -130,8 +130,8 @@ class SessionReach:
 
         def listen() -> None:
             with suppress(SteersmanError, OSError, ValueError):  # it went, or we did
-                for event in events:
-                    feed.hear(event)
+                for whole in events:
+                    feed.take(whole)
             feed.end()
 
         threading.Thread(target=listen, name="follow", daemon=True).start()

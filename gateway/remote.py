@@ -88,23 +88,31 @@ class ControlConnection:
                 break
         return result_of(answer)
 
-    def events(self) -> tuple[int, Iterator[Event]]:
+    def events(self) -> tuple[int, Iterator[list[Event]]]:
         """Subscribe; return the newest entry that was told of, and what follows until the owner closes.
 
-        The first events are the text that has been streamed of an answer (`EventBus.follow`).
+        The events of an entry come together. The first are the text that has been streamed of an answer
+        (`EventBus.follow`).
         """
         subscribed: dict[str, Any] = self.request("subscribe", {"session": self.session})
         self._socket.settimeout(None)
         return subscribed["seq"], self._events()
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[list[Event]]:
+        events: list[Event] = []
         while True:
             try:
                 message = self._read()
             except StoreError:
                 return
-            if message.get("method") == "event":
-                yield message["params"]
+            match message.get("method"):
+                case "event":
+                    events.append(message["params"])
+                case "told":
+                    yield events
+                    events = []
+                case _:
+                    pass
 
     def close(self) -> None:
         """Close the connection; a reader in another thread returns."""

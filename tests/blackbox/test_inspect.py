@@ -150,7 +150,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     assert goal["waiting_for"] == f"the judge of turn {live['turn']}"
     assert [one["relation"] for one in live["children"].values()] == ["side_talk"]
     assert list(live["subagents"]) == list(live["children"])
-    assert live["interrupts"]
+    assert live["stops"]
     chat.kill()
     agrees(place, live)
 

@@ -120,7 +120,7 @@ def test_what_dies_when_a_session_is_left_is_on_the_receipt(
             chat.send(how)
             chat.close()
         assert not wait_gone(pids, 0.0)
-    (left,) = place.stored()["interrupts"].values()
+    (left,) = place.stored()["stops"].values()
     assert {"self", "foreground_child", "background_child"} <= set(left["reaches"])
     assert {"kid", "back"} <= set(left["told"])
     assert set(pids) <= set(left["killed"])

@@ -663,6 +663,29 @@ def test_a_calls_question_takes_only_its_answers(place: Place, serve, served: St
     assert (place.folder / "made").exists()
 
 
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_the_newest_entry_is_told_whole(
+    place: Place, serve, served: Start, gate: Gate, is_elsewhere: bool
+) -> None:
+    """A reader learns that it has all of an entry before another one comes, wherever the session is."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
+    )
+    chat = place.chat("--yes") if is_elsewhere else None
+    web = served()
+    session = chat.session if chat is not None else web.begin()
+    web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
+    if chat is None:
+        question = web.until(session, "question")[-1]["id"]
+        web.ask("POST", f"sessions/{session}/questions/{question}", {"choice": "allow"})
+    gate.wait()
+    follower = Follower(web.address, web.token, session)
+    assert follower.wait(lambda: bool(follower.numbered))
+    gate.open()
+    assert follower.wait(lambda: follower.ended > 0), follower.numbered[-2:]
+    follower.stop()
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_a_message_that_is_edited_does_not_start(
