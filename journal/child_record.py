@@ -27,46 +27,66 @@ EVENT_OF_STATUS = {
 
 
 class ChildRecord(Value):
-    """One child as its parent knows it; `name` is what people and the model call it.
-
-    `turn` waits for it, through tool call `call` or, when it was resumed, at a boundary. `item` is a
-    side talk's place in the queue. `text` is its last word, or what it had when it was stopped.
-    `is_kept`: it was stopped, and can be resumed. `is_returned`: its result has gone where results go,
-    which is where `goes` says. `epoch` and `above` are those of the newest order that gave it life (see
-    `ChildStarted`), `stopped` that of the newest stop that reached it, with its receipt and cause;
-    `is_patient`: that one lets what runs in it end. `was_interrupted` since its newest order.
-    `detached_from` is the call that does not wait for it any more.
-    """
+    """One child as its parent knows it."""
 
     name: str
+    """What people and the model call it."""
     session: str
+    """Its session's id."""
     agent: str
+    """Its agent."""
     task: str
+    """What it was asked."""
     relation: str
+    """Its relation to the parent."""
     turn: str = ""
+    """The turn that waits for it, if one does."""
     call: str = ""
+    """The tool call whose result it is; empty if it was resumed."""
     state: str = "working"
+    """A state of the subagent machine."""
     epoch: int = 0
+    """The parent's epoch of the newest order that gave it life."""
     above: tuple[int, ...] = ()
+    """Those of the parent's ancestors, nearest first."""
     stopped: int = 0
+    """The epoch of the newest stop that reached it."""
     stopped_by: str = ""
+    """The receipt of that stop."""
     stop_cause: str = ""
+    """The cause of that stop."""
     is_patient: bool = False
+    """That stop lets what runs in it end."""
     was_interrupted: bool = False
+    """It was, since its newest order."""
     detached_from: str = ""
+    """The call that does not wait for it any more."""
     item: str = ""
+    """A side talk's place in the queue."""
     user: str = ""
+    """Who gave it its task."""
     cause: str = ""
+    """Why it is ended or was interrupted."""
     reason: str = ""
+    """Why it failed."""
     text: str = ""
+    """Its last word, or what it had when it was stopped."""
     steps: int = 0
+    """How many model calls it made."""
     started: float = 0.0
+    """When it began, in seconds since 1970."""
     since: float = 0.0
+    """When it came into its state."""
     is_kept: bool = False
+    """It was stopped, and can be resumed."""
     is_returned: bool = False
+    """Its result has gone where results go."""
     goes: str = ""
+    """Where its result goes, by the third routing table."""
     goal: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What it works for beyond its first turn: text, gates, max_turns."""
     usage: Usage = field(default_factory=Usage)
+    """What its model calls took."""
 
     @property
     def is_at_work(self) -> bool:

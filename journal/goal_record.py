@@ -43,60 +43,89 @@ _Decision = (
 
 
 class VerdictRecord(Value):
-    """One verdict; see `GoalJudged` for the fields."""
+    """One verdict; see `GoalJudged`."""
 
     turn: str
+    """The turn that was judged."""
     verdict: str
+    """done, continue, wait or impossible."""
     reason: str = ""
+    """Why, in a sentence."""
     by: str = "judge"
+    """Who says so: judge, gate or gates."""
     fault: str = ""
+    """Why the judge's answer could not be used."""
     condition: Mapping[str, Any] | None = None
+    """What is waited for."""
 
 
 class GoalRecord(Value):
-    """One goal, its state, and what it has spent.
-
-    `reserved` is the message whose turn is paid for and has not ended; `turn` runs for it, `last_turn`
-    was the last that did. `is_again`: that turn was interrupted, goes on, and is paid for.
-    `turns_total`, `tokens_total` and `seconds_total` never fall; the grant began at those of `base`.
-    `epoch` is the session's when it was ordered last. `boundary` is the turn that was dealt with last,
-    `judging` one that is being judged, since epoch `judged_since`, also while that is being stopped.
-    `idle`, `failing` and `judge_failures` count in a row. `answers` are digests of what the agent
-    said, newest last, since a file has changed; `gate_results` is how the gates ended last.
-    """
+    """One goal, its state, and what it has spent. The totals never fall."""
 
     id: str
+    """Its name: `g1`, `g2`, …"""
     text: str
+    """What is to be achieved."""
     max_turns: int
+    """Turns that a grant has."""
     gates: tuple[tuple[str, ...], ...] = ()
+    """Commands that must succeed before a judge is asked."""
     max_tokens: int | None = None
+    """Tokens that a grant has; none: no limit."""
     max_seconds: float | None = None
+    """Seconds that a grant has; none: no limit."""
     user: str = ""
+    """Who set it."""
     state: str = "lined_up"
+    """A state of the goal machine."""
     since: float = 0.0
+    """When it came into that state, in seconds since 1970."""
     reason: str = ""
+    """Why it is paused or over."""
     detail: str = ""
+    """More about that."""
     epoch: int = 0
+    """The session's epoch when it was ordered last."""
     boundary: str = ""
+    """The turn that was dealt with last."""
     judging: str = ""
+    """The turn that is being judged, also while that is being stopped."""
     judged_since: int = 0
+    """The session's epoch when that began."""
     idle: int = 0
+    """Turns in a row that ran no tool."""
     failing: int = 0
+    """Turns in a row that failed."""
     judge_failures: int = 0
+    """Answers of the judge in a row that could not be used."""
     answers: tuple[str, ...] = ()
+    """Digests of what the agent said since a file has changed, the newest last."""
     verdicts: tuple[VerdictRecord, ...] = field(default_factory=tuple[VerdictRecord, ...])
+    """The newest verdicts."""
     gate_results: tuple[m.GateResult, ...] = ()
+    """How the gates ended last."""
     base_turns: int = 0
+    """`turns_total` when the grant began."""
     base_tokens: int = 0
+    """`tokens_total` when the grant began."""
     base_seconds: float = 0.0
+    """`seconds_total` when the grant began."""
     reserved: str = ""
+    """The message whose turn is paid for and has not ended."""
     turn: str = ""
+    """The turn that runs for it."""
     last_turn: str = ""
+    """The last turn that ran for it."""
     is_again: bool = False
+    """That turn was interrupted, goes on, and is paid for."""
     turn_began: float = 0.0
+    """When its turn began, in seconds since 1970."""
     turns_total: int = 0
+    """Turns that have ended for it, ever."""
     tokens_total: int = 0
+    """Tokens that they took."""
     seconds_total: float = 0.0
+    """Seconds that they ran."""
 
     @property
     def is_pursued(self) -> bool:
@@ -131,16 +160,18 @@ class GoalRecord(Value):
 
 
 class GoalsRecord(Value):
-    """All goals of a session: `current` is the one it works for or did last, `line` those after it.
-
-    `orders` counts how often a goal was begun or resumed.
-    """
+    """All goals of a session."""
 
     current: str = ""
+    """The one it works for, or did last."""
     made: int = 0
+    """How many there have been."""
     orders: int = 0
+    """How often one was begun or resumed."""
     line: tuple[str, ...] = field(default_factory=tuple[str, ...])
+    """Those after the current one, in order."""
     goals: Mapping[str, GoalRecord] = field(default_factory=dict[str, GoalRecord])
+    """The goals, by name."""
 
     @property
     def goal(self) -> GoalRecord | None:

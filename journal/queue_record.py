@@ -29,12 +29,17 @@ class ItemRecord(Value):
     """One message, or what stands in its place."""
 
     id: str
+    """Its name: `m1`, `m2`, …"""
     number: int
+    """The number that people see."""
     said: m.Said
-    """Without what is attached once the conversation has it."""
+    """What was said; without what is attached once the conversation has it."""
     routed: m.Routed = m.Routed()
+    """How the routing table took it."""
     kind: m.ItemKind = m.ItemKind.MESSAGE
+    """What it is."""
     state: str = "pending"
+    """A state of the item machine."""
     is_next: bool = False
     """It runs before everything that waits, also while the queue is held."""
     for_turn: str = ""
@@ -98,23 +103,27 @@ class ItemRecord(Value):
 class QueueRecord(Value, dict=True):
     """The items of a queue, waiting and ended.
 
-    `order` holds the ids of what has not ended, but for messages whose turn was replaced, and the
-    steers that wait for such a turn.
-
     Only what the queue itself decides changes `order`; `live()` is the order that counts.
-    `clients` maps the newest clients' own keys to the items they got; `taken` is the message that
-    was read last, as a steer or anything else; `news` is what the model has to know with the next.
     """
 
     state: str = "open"
+    """A state of the queue machine."""
     since: float = 0.0
+    """When it came into that state, in seconds since 1970."""
     items: Mapping[str, ItemRecord] = field(default_factory=dict[str, ItemRecord])
+    """All that wait or run, and the newest that have ended, by name."""
     order: tuple[str, ...] = field(default_factory=tuple[str, ...])
+    """What has not ended, but for messages whose turn was replaced, and the steers for such a turn."""
     made: int = 0
+    """How many items it has had."""
     number: int = 0
+    """The number that people see of the newest item."""
     clients: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The newest clients' own keys, with the items that they got."""
     taken: str = ""
+    """The message that was read last, as a steer or anything else."""
     news: str = ""
+    """What the model has to know with the next message."""
 
     def live(self) -> list[ItemRecord]:
         """Return what has not ended: what runs, what was interrupted, the oldest first, what waits.

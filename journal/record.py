@@ -44,26 +44,34 @@ _ORDERED = e.InterruptPlanned | e.InterruptRequested | e.StopNoted
 
 
 class StopRecord(Value):
-    """The outcome of an interrupt: the receipt of the client that asked for it.
-
-    `told` are the tool calls and the children that were asked to stop, `killed` and `survivors` pids,
-    `kept` the items that were there when the turn had ended. `epoch` is the one that it raised the
-    session to; `reaches` and `spares` are those of the entry.
-    """
+    """The outcome of a stop: the receipt of the client that asked for it."""
 
     id: str
+    """Its name: `i1`, `i2`, …"""
     turn: str
+    """The turn that it stops; empty where none ran."""
     order: m.StopOrder
+    """Who ordered it, and why."""
     state: str = "stopping"
+    """A state of the interrupt machine."""
     taken: float = 0.0
+    """When it was accepted, in seconds since 1970."""
     told: tuple[str, ...] = field(default_factory=tuple[str, ...])
+    """The tool calls and children that were asked to stop."""
     killed: tuple[int, ...] = ()
+    """Process ids of what died."""
     survivors: tuple[int, ...] = ()
+    """Process ids of what could not be killed."""
     epoch: int = 0
+    """The epoch to which it raised the session."""
     reaches: tuple[str, ...] = ()
+    """The relations that it reaches, by the delivery table."""
     spares: tuple[str, ...] = ()
+    """The children that go on all the same."""
     checkpoint: Mapping[str, Any] | None = None
+    """How far the turn was: {done, total, unit}, or none."""
     kept: tuple[str, ...] = field(default_factory=tuple[str, ...])
+    """The items that were there when the turn had ended."""
 
 
 TITLE = 60
@@ -85,79 +93,110 @@ def title_of(text: str) -> str:
 
 
 class SessionRecord(Struct, kw_only=True):
-    """A whole session. `epoch` rises with every turn and every stop.
-
-    `title` is the first words of the first message, `name` what a person called it.
-
-    `stopped` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
-    children): what was ordered before it does not begin any more. `overtaken` numbers what one client
-    said before the newest stop.
-    `stop_keys` maps the newest clients' own keys to the receipts that their stops got, and
-    `stops` the newest receipts to their outcomes. `busy_mode`, `is_auto_queue`, `routes` and
-    `chosen_model` are what a person chose here; empty or none, if nothing was chosen. `allowed` are tool
-    and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
-    what those of its children did, as far as they have reported it; `seconds` is how long its turns ran.
-    `spoken` counts all messages of the conversation, ever; `lost` are tokens that were sent for answers
-    which never came, as estimated; `grants` is how often a person granted as much again. `fill` is what
-    the newest answer says of the window, of so many messages as were `spoken` then. `run` is there in a
-    session whose turn is a workflow. `agent_session` is the id that the agent has for it,
-    where that is another program. `conversation` is what the model sees, and `origins` has for each of
-    its messages the number of the entry that holds it; both are empty where only the rest was read.
-    `mode` is the permission mode that a person chose, empty for the configured one. `storages` names
-    where its turns had their copies of files, the newest last; empty where only one place is possible.
-    """
+    """A whole session, as its journal tells it."""
 
     id: str = ""
+    """Its id."""
     name: str = ""
+    """What a person called it."""
     title: str = ""
+    """The first words of the first message."""
     folder: str = ""
+    """The folder in which it works."""
     forked_from: str = ""
+    """The session that it is a fork of, with the entry."""
     imported_from: str = ""
+    """The file that it came from."""
     agent: str = ""
+    """The agent's name."""
     model: str = ""
+    """The model that answers now."""
     system: str = ""
+    """The instructions that the model sees."""
     tools: tuple[str, ...] = ()
+    """The names of the tools that it sees."""
     parent: str = ""
+    """The session that it is a child of."""
     state: str = "idle"
+    """A state of the session machine."""
     since: float = 0.0
+    """When it came into that state, in seconds since 1970."""
     seq: int = 0
+    """The number of its newest entry."""
     created: float = 0.0
+    """When it was opened."""
     updated: float = 0.0
+    """When its newest entry was made."""
     epoch: int = 0
+    """Rises with every turn and every stop."""
     turn: str = ""
+    """Its newest turn."""
     turns_made: int = 0
+    """How many turns it has had."""
     stopped: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By relation, the epoch of its newest stop: what was ordered before does not begin."""
     overtaken: int = 0
+    """What one client said, numbered, before the newest stop."""
     receipts: int = 0
+    """How many stops it has had."""
     stop_keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The newest clients' own keys, with the receipts that their stops got."""
     stops: Mapping[str, StopRecord] = field(default_factory=dict[str, StopRecord])
+    """The newest receipts, by name."""
     busy_mode: str = ""
+    """The busy mode that a person chose; empty: the configured one."""
     is_auto_queue: bool | None = None
+    """Whether messages wait; none: as configured."""
     routes: RoutesChoice | None = None
+    """The routing table that a person chose."""
     chosen_model: str = ""
+    """The model that a person chose."""
     mode: str = ""
+    """The permission mode that a person chose."""
     storages: tuple[str, ...] = ()
+    """Where its turns had their copies of files, the newest last; empty: only one place is possible."""
     allowed: tuple[tuple[str, str], ...] = ()
+    """Tool and pattern of what is not asked about any more."""
     finalize_cause: str = ""
+    """Why it is ended permanently."""
     agent_session: str = ""
+    """The id that an agent that is another program has for it."""
     reverts: Mapping[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
+    """Its newest reverts, by name."""
     reverts_made: int = 0
+    """How many reverts it has had."""
     usage: Usage = field(default_factory=Usage)
+    """What its own model calls took."""
     below: Usage = field(default_factory=Usage)
+    """What those of its children took, as far as they have reported it."""
     lost: int = 0
+    """Tokens that were sent for answers which never came, as estimated."""
     grants: int = 0
+    """How often a person granted its limits once more."""
     seconds: float = 0.0
+    """How long its turns ran."""
     turns: Mapping[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
+    """Its newest turns, by name."""
     queue: QueueRecord = field(default_factory=QueueRecord)
+    """Its queue."""
     children: Mapping[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
+    """Its newest children, by name."""
     children_made: int = 0
+    """How many children it has had."""
     goals: GoalsRecord = field(default_factory=GoalsRecord)
+    """Its goals."""
     run: RunRecord | None = None
+    """The workflow's run, in a session whose turn is one."""
     seeded: int = 0
+    """Messages of its conversation that it had before its first word."""
     spoken: int = 0
+    """Messages of the conversation, ever."""
     fill: Fill = field(default_factory=Fill)
+    """What the newest answer says of the window, at so many messages as were `spoken` then."""
     conversation: Log[ChatMessage] = field(default_factory=Log[ChatMessage])
+    """What the model sees; empty where only the rest was read."""
     origins: Log[int] = field(default_factory=Log[int])
+    """For each message of the conversation, the number of the entry that holds it."""
 
     @property
     def whole_usage(self) -> Usage:

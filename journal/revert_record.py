@@ -18,13 +18,18 @@ NAMED = 20
 
 
 class RevertRecord(Value):
-    """One revert: the request, and its outcome. `files` are about to be restored."""
+    """One revert."""
 
     asked: e.RevertAsked
+    """The request."""
     state: str = "asked"
+    """A state of the revert machine."""
     files: int = 0
+    """How many files are about to be restored."""
     outcome: e.Reverted | None = None
+    """What came of it."""
     reason: str = ""
+    """Why nothing was changed."""
 
     @property
     def id(self) -> str:

@@ -57,25 +57,32 @@ class Attempt(Value):
 
 
 class StepRecord(Value):
-    """One step; `marks` has a letter for each item: what state its work is in.
-
-    `items` is none without `for_each`. The dictionaries are by an item's index, written as text: which
-    attempt is its newest or next, if that is not the first, workers that died under it, what its last
-    attempt came to, and the child that does it.
-    """
+    """One step. The mappings are by an item's index, written as text."""
 
     id: str
+    """Its name."""
     state: str = STEP.initial
+    """A state of the step machine."""
     since: float = 0.0
+    """When it came into that state, in seconds since 1970."""
     started: float = 0.0
+    """When it began."""
     reason: str = ""
+    """Why it ended so."""
     is_many: bool = False
+    """It has a `for_each`."""
     items: tuple[Any, ...] = field(default_factory=tuple[Any, ...])
+    """The items of its `for_each`."""
     marks: str = ""
+    """A letter for each item, or one: the state of its work."""
     attempts: IndexMap[int] = field(default_factory=IndexMap[int])
+    """Which attempt is the newest or next, if not the first."""
     losses: IndexMap[int] = field(default_factory=IndexMap[int])
+    """How many workers died under it."""
     results: IndexMap[e.WorkResult] = field(default_factory=IndexMap[e.WorkResult])
+    """What its last attempt came to."""
     children: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The child that does it."""
 
     @property
     def total(self) -> int:
@@ -120,32 +127,42 @@ class StepRecord(Value):
 
 
 class RunRecord(Value):
-    """A whole run. `steps` are those that have begun or ended; the others wait.
-
-    `open` are the attempts that are under way, by their calls. `item` is the queue's item that it is.
-    `worked` is how many seconds its ended turns took, `began` when the newest one began, in seconds since
-    1970. `is_late`: it has worked for as long as it may. `said` is what people have said to it that no
-    agent has got yet. `killed` and `survivors` are processes of the attempts that were interrupted in
-    its newest turn.
-    """
+    """A whole run."""
 
     workflow: e.WorkflowCopy
+    """The workflow as it was when the run began."""
     state: str = RUN.initial
+    """A state of the run machine."""
     id: str = "run"
+    """The same in every session."""
     item: str = ""
+    """The queue's item that it is."""
     turn: str = ""
+    """The turn that it is now, or was last."""
     reason: str = ""
+    """Why it failed."""
     started: float = 0.0
+    """When it began, in seconds since 1970."""
     ended: float = 0.0
+    """When it ended."""
     began: float = 0.0
+    """When its newest turn began."""
     worked: float = 0.0
+    """Seconds that its ended turns took."""
     is_late: bool = False
+    """It has worked for as long as it may."""
     calls_made: int = 0
+    """How many attempts it has begun."""
     said: str = ""
+    """What people have said to it that no agent has got yet."""
     killed: tuple[int, ...] = ()
+    """Processes of the attempts that were interrupted in its newest turn."""
     survivors: tuple[int, ...] = ()
+    """Those of them that could not be killed."""
     steps: Mapping[str, StepRecord] = field(default_factory=dict[str, StepRecord])
+    """The steps that have begun or ended, by name; the others wait."""
     open: Mapping[str, Attempt] = field(default_factory=dict[str, Attempt])
+    """The attempts that are under way, by their calls."""
 
     @property
     def questions(self) -> dict[str, Attempt]:

@@ -30,68 +30,93 @@ FOR_GOOD = 1 << 40
 
 
 class CallRecord(Value):
-    """One tool call of the turn that runs, or ran last.
-
-    `outcome` is there until its step is over. `fault` says what is wrong with its arguments. `within` is
-    the call of the agent that makes it, where that is another program. `path` is the resolved path that a
-    person was asked about.
-    """
+    """One tool call of the turn that runs, or ran last."""
 
     id: str
+    """Its name in the session."""
     tool: str
+    """The tool."""
     arguments: Mapping[str, Any]
+    """Its arguments, as they were read."""
     state: str = "requested"
+    """A state of the call machine."""
     step: int = 0
+    """The step of the turn that asked for it."""
     fault: str = ""
+    """What is wrong with its arguments."""
     within: str = ""
+    """The call of the agent that makes it, where that is another program."""
     question: str = ""
+    """The question about it, if one was asked."""
     path: str = ""
+    """The resolved path that a person was asked about."""
     end: m.CallEnd | None = None
+    """How it ended."""
     since: float = 0.0
+    """When it came into its state, in seconds since 1970."""
     outcome: CallOutcome | None = None
+    """What the progress guard needs of it, until its step is over."""
 
 
 class TurnRecord(Value):
-    """One turn; `calls` are kept for the newest turn only.
-
-    `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
-    it started is dead. `epoch` is the session's when it began, `ancestors` those of its ancestors.
-    `is_closing`: the last answer asked for no tool.
-    `said` is what has come of an answer that streams, as far as it was kept.
-    `was_cut`: it was cut off for a steer. `is_spent`: a limit is reached, or the model failed; that was
-    reported, and the turn is to be stopped.
-    `compacted_at` is the step after which older turns were summed up last, `dropped` how many messages
-    that concerns, and `refusal` what the server said of their length.
-    """
+    """One turn."""
 
     id: str
+    """Its name: `t1`, `t2`, …"""
     item: str
+    """The item of the queue that it runs."""
     number: int
+    """The number of that item."""
     state: str = "boundary"
+    """A state of the turn machine."""
     step: int = 0
+    """Its newest model call, counted from 1."""
     started: float = 0.0
+    """When it began, in seconds since 1970."""
     ended: float = 0.0
+    """When it ended."""
     since: float = 0.0
+    """When it came into its state."""
     resumes: str = ""
+    """The interrupted turn that it goes on from."""
     cause: str = ""
+    """What stopped it."""
     reason: str = ""
+    """Why it failed."""
     is_over: bool = False
+    """It has ended, and everything that it started is dead."""
     epoch: int = 0
+    """The session's epoch when it began."""
     ancestors: tuple[int, ...] = ()
+    """Those of the session's ancestors, nearest first."""
     is_closing: bool = False
+    """The last answer asked for no tool."""
     said: str = ""
+    """What has come of an answer that streams, as far as it was kept."""
     was_cut: bool = False
+    """The last answer was cut off for a steer."""
     is_spent: bool = False
+    """A limit is reached, or the model failed; that was reported, and the turn is to be stopped."""
     compacted_at: int = -1
+    """The step after which older turns were summed up last; -1: none."""
     dropped: int = 0
+    """How many messages that concerned."""
     refusal: str = ""
+    """What the server said of their length."""
     question: str = ""
+    """The question whether it goes on, while it is paused."""
     granted: int = 0
+    """Model calls that a person granted beyond the limit."""
     usage: Usage = field(default_factory=Usage)
+    """What its model calls took."""
     sent: int = 0
+    """Tokens of a call that is not answered."""
     progress: TurnProgress = field(default_factory=TurnProgress)
+    """What the progress guard has seen."""
     facts: TurnFacts = field(default_factory=TurnFacts)
+    """What it did, as it is told at its end."""
     calls: Mapping[str, CallRecord] = field(default_factory=dict[str, CallRecord])
+    """Its tool calls, by name; of the newest turn only."""
 
 
 _Folded = e.AnyTurnEntry | e.Steered

@@ -116,3 +116,16 @@ def test_what_is_said_and_how_a_call_ends_are_declared_once(modules: list[Any]) 
                         if len(fields & set(kind.__struct_fields__)) >= most:
                             found[kind].add(node.name)
     assert found == {kind: {kind.__name__} for kind in WHOLE}
+
+
+def test_each_field_of_a_record_says_what_it_is(modules: list[Any]) -> None:
+    """A state dump is read field by field."""
+    for module in modules:
+        if module.room == "journal" and module.path.stem.endswith("record"):
+            for node in module.tree.body:
+                if isinstance(node, ast.ClassDef) and node.name.endswith("Record"):
+                    parts = zip(node.body, [*node.body[1:], None], strict=True)
+                    for part, following in parts:
+                        if isinstance(part, ast.AnnAssign):
+                            where = f"{module.name}, {node.name}: {ast.unparse(part.target)}"
+                            assert isinstance(following, ast.Expr), where
