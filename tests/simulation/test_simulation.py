@@ -7,8 +7,10 @@ from simulation.directed import interrupt_while_steers_enter
 from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
 
+from steersman.machines import machine
 from steersman.simulator import promises
 from steersman.simulator.elsewhere import ElsewhereScenario
+from steersman.simulator.goals import GoalScenario
 from steersman.simulator.loops import LoopScenario
 from steersman.simulator.scenario import Scenario
 
@@ -135,3 +137,15 @@ def test_every_promise_of_a_history_is_checked() -> None:
         and inspect.signature(function).return_annotation is None
     }
     assert checks == set(promises.HISTORY)
+
+
+@pytest.mark.parametrize("scenario", [Scenario, GoalScenario, ElsewhereScenario])
+def test_remembered_answers_of_machines_change_nothing(
+    scenario: type[Scenario], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that is asked anew each time, by `transitions`, answers the same."""
+    remembered = [scenario(seed).run().chronicle.all for seed in range(3)]
+    monkeypatch.setattr(machine, "_ANSWERS", 0)
+    monkeypatch.setattr(machine, "_COMPILED", {})
+    assert [scenario(seed).run().chronicle.all for seed in range(3)] == remembered
+    assert not any(engine.answers for engine in machine._COMPILED.values())
