@@ -1,7 +1,7 @@
 """How work ends, as exit codes: one table for all commands, which help and docs print, too.
 
-A command that waits for work (`chat`, `chat --json`, `run`) says by it how the work ended; any other
-ends with 0, 1 or 2. The exceptions of `machines/errors.py` carry their codes.
+A command that waits for work (`chat`, `chat --json`, `run`, `send --wait`) says by it how the work
+ended; any other ends with 0, 1 or 2. The exceptions of `machines/errors.py` carry their codes.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,14 +17,18 @@ from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import waiting_text
 from ...gateway.wording.formats import item_line
 from ...journal.store import SessionRow, Store
+from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.paths import Paths
+from ..exit_codes import DONE, FAILED, LIMITED, UNANSWERED
 from ..options import Json, Of, Session, Way, group
 from ..output import show, show_document, warn
 from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
 
 if TYPE_CHECKING:
+    from ...gateway.events.contract import AcceptedEvent
+    from ...gateway.outcome import Outcome
     from ...gateway.views.saved_queues import Saved
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
@@ -188,6 +193,12 @@ def send(
         str,
         typer.Option("--user", metavar="NAME", help="The name of the sender; optional."),
     ] = "",
+    is_waiting: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="Wait for the end of its turn, print the answer, end as it did."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Send a message to a session; if no program has it open, it is queued.
@@ -204,12 +215,54 @@ def send(
         client = reach.remote(row.session, user=user)
         receipt = client.say(text, way)
         is_open = store.is_owned(row.session)
+        if is_waiting and is_open and receipt["type"] == "accepted" and not client.waits_because:
+            return _await_outcome(reach, row.session, receipt, as_json=as_json)
     code = show_receipt(receipt, as_json=as_json)
+    if is_waiting and receipt["type"] == "accepted":
+        code = FAILED  # nobody answers now
     if client.waits_because:
         warn(client.waits_because)
     elif receipt["type"] == "accepted" and not is_open:
         warn(waiting_text(row.session, is_run=bool(row.workflow)))
     return code
+
+
+def _await_outcome(
+    reach: SessionReach, session: str, receipt: AcceptedEvent, *, as_json: bool
+) -> int:
+    """Wait for what becomes of a message; print it, and return the exit code that says it."""
+    from ...gateway.follow import OutcomesElsewhere
+
+    waiting = OutcomesElsewhere(reach, session).of(receipt["id"], with_turn=True)
+    outcome = asyncio.run(waiting)
+    if as_json:
+        fields = ("status", "turn", "text", "reason")
+        show_document({**receipt, "outcome": {name: getattr(outcome, name) for name in fields}})
+    elif outcome.status == "done":
+        show(outcome.text)
+    else:
+        why = f": {outcome.reason}" if outcome.reason else ""
+        warn(f"{outcome.status}{why}")
+    return _code_of(reach.store, session, outcome)
+
+
+def _code_of(store: Store, session: str, outcome: Outcome) -> int:
+    """Return how a turn ended as an exit code, by the session's journal."""
+    from ...journal.codec import decode_entry
+    from ...journal.entries import ToolRefused
+    from ...journal.recovery import load_record
+
+    turn = load_record(store, session).turns.get(outcome.turn)
+    if turn is not None and turn.cause in (Cause.BUDGET, Cause.NO_PROGRESS):
+        return LIMITED
+    if outcome.status != "done":
+        return FAILED
+    entries = (decode_entry(stored.data) for stored in store.entries(session))
+    is_unanswered = any(
+        isinstance(entry, ToolRefused) and entry.turn == outcome.turn and entry.is_unanswered
+        for entry in entries
+    )
+    return UNANSWERED if is_unanswered else DONE
 
 
 def stop(session: Session, as_json: Json = False) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.driver import Chat, Gate, Place
-from support.model_server import Text, Tools
+from support.model_server import Status, Text, Tools
 from support.patience import seconds
 
 
@@ -92,6 +92,23 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
     again.send("/queue resume")
     again.wait("turn_ended")
     assert again.close() == 0
+
+
+def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
+    """`--wait` prints it and ends as the turn did; where no program would answer, it does not wait."""
+    serve(Text("One."), Text("Two."), Status(400))
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("turn_ended")
+    sent = place.run("send", chat.session, "second", "--wait")
+    assert (sent.returncode, sent.stdout, sent.stderr) == (0, "Two.\n", "")
+    sent = place.run("send", chat.session, "third", "--wait", "--json")
+    told = json.loads(sent.stdout)
+    assert (sent.returncode, told["type"], told["outcome"]["status"]) == (1, "accepted", "failed")
+    assert told["outcome"]["reason"]
+    assert chat.close() == 0
+    sent = place.run("send", chat.session, "fourth", "--wait")
+    assert (sent.returncode, "no program has session" in sent.stderr) == (1, True)
 
 
 @pytest.mark.nightly
