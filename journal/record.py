@@ -665,10 +665,13 @@ def _finish_stops(record: SessionRecord) -> None:
 
 
 def _tell_of_dead_child(record: SessionRecord, entry: e.ChildInterrupted | e.ChildEnded) -> None:
-    """Add to a receipt what was killed with a child that the stop reached."""
+    """Add to a receipt what was killed with a child that the stop reached.
+
+    One that another stop has overtaken counts, too: what it killed is told at the end of the turn.
+    """
     child = record.children[entry.child]
     stop = record.stops.get(child.stopped_by)
-    if stop is None or stop.state in STOP_ENDS or not (entry.killed or entry.survivors):
+    if stop is None or stop.state == "stopped" or not (entry.killed or entry.survivors):
         return
     killed, survivors = (*stop.killed, *entry.killed), (*stop.survivors, *entry.survivors)
     stop = replace(stop, killed=killed, survivors=survivors)

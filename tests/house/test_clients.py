@@ -77,8 +77,8 @@ def test_one_place_decides_where_a_session_runs(modules: list[Any]) -> None:
 
 
 def test_one_reader_follows_a_session(modules: list[Any]) -> None:
-    """Only `Follower` reads a journal and then what happens."""
-    assert calling(modules, "Feed") == {"gateway/follow.py"}
+    """Only `Follower` reads a journal and then what happens; `control` tells it to another process."""
+    assert calling(modules, "Feed") == {"gateway/follow.py", "gateway/control.py"}
     assert calling(modules, "connection.events") == {"gateway/reach.py"}
 
 

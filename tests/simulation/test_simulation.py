@@ -139,6 +139,11 @@ def test_every_promise_of_a_history_is_checked() -> None:
     assert checks == set(promises.HISTORY)
 
 
+def test_what_a_child_killed_for_an_overtaken_stop_is_told() -> None:
+    """A child dies of a planned stop after another stop has taken its place: the turn's end tells of it."""
+    ElsewhereScenario(768_612_187).run()
+
+
 @pytest.mark.parametrize("scenario", [Scenario, GoalScenario, ElsewhereScenario])
 def test_remembered_answers_of_machines_change_nothing(
     scenario: type[Scenario], monkeypatch: pytest.MonkeyPatch
