@@ -140,7 +140,7 @@ def test_every_promise_of_a_history_is_checked() -> None:
 
 
 def test_what_a_child_killed_for_an_overtaken_stop_is_told() -> None:
-    """A child dies of a planned stop after another stop has taken its place: the turn's end tells of it."""
+    """A child dies of a planned stop after another one took its place: the end of the turn tells it."""
     ElsewhereScenario(768_612_187).run()
 
 
