@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Name = str | PathLike[str]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DRAFT = ".steersman-"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -74,6 +75,17 @@ def move_file(source: "Name", target: "Name", folder: int | None = None) -> None
     sync_folder(os.path.dirname(target) or ".", folder)
 
 
+def draft_name() -> str:
+    """Name a file that is being written, until it gets the name of another one; a kill leaves it."""
+    return f"{_DRAFT}{os.urandom(8).hex()}"
+
+
+def is_draft(name: str) -> bool:
+    """Whether a file has a name of `draft_name`."""
+    drawn = name.removeprefix(_DRAFT)
+    return drawn != name and len(drawn) == 16 and set(drawn) <= set("0123456789abcdef")
+
+
 def replace_file(
     path: "Name", content: bytes, mode: int | None = None, folder: int | None = None
 ) -> None:
@@ -81,7 +93,7 @@ def replace_file(
 
     `mode` are its permission bits, whatever the umask; none: those of a new file.
     """
-    draft = os.path.join(os.path.dirname(path), f".steersman-{os.urandom(8).hex()}")
+    draft = os.path.join(os.path.dirname(path), draft_name())
     made = 0o666 if mode is None else 0o600
     try:
         with os.fdopen(os.open(draft, _NEW, made, dir_fd=folder), "wb") as file:

@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ..workflows.durability import replace_file
+from ..workflows.durability import is_draft, replace_file
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .restore_plan import CHANGED_SINCE, KeptFile, PathWrite
 from .scan import PathState, from_data, look_at, open_parent, signature, to_data
@@ -194,6 +194,7 @@ class Restore(Struct, kw_only=True):
 
     def _remove_folder(self, root: Path, put: PathWrite) -> None:
         with open_parent(root, put.path) as (parent, name), suppress(OSError):
+            _remove_drafts(parent, name)
             os.rmdir(name, dir_fd=parent)  # what else is in it keeps it
 
     def _move(self, root: Path, blobs: BlobStore, number: int, put: PathWrite) -> None:
@@ -278,6 +279,18 @@ def _is_there(parent: int, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _remove_drafts(parent: int, name: str) -> None:
+    """Remove what a killed program of ours was writing into a folder, which is in `parent`."""
+    folder = os.open(
+        name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+    )
+    try:
+        for draft in filter(is_draft, os.listdir(folder)):
+            os.unlink(draft, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _is_folder(state: PathState | None) -> bool:

@@ -24,6 +24,7 @@ from ...ports.process.process import Process, Processes
 from ...ports.tools.environment import clean_environment
 from ...ports.tools.place import find_place, open_folder
 from ...workflows.config import Config
+from ...workflows.durability import draft_name
 from ...workflows.extras import how_to_install
 from .driver import endpoint_of
 from .scratch import ScratchFolder
@@ -391,7 +392,7 @@ def _write(path: str, mode: int, data: bytes, staged: str | None, folder: Path) 
     place = find_place(path, folder)
     if place.is_outside:
         raise ToolError(f"`{path}` leads outside the folder")
-    draft = f".steersman-{os.urandom(8).hex()}"
+    draft = draft_name()
     with open_folder(place.path.parent, create=True) as above:
         try:
             fd = os.open(

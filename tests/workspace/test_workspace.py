@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from workspace.conftest import Agent, content_of, git
 
+from steersman.workflows.durability import draft_name
+
 ODD = ["new\nline", 'quo"te', "-rf", ":(glob)x", "tab\there", " space ", "naïve", "\udcff.bin", "*"]
 
 
@@ -86,6 +88,22 @@ def test_all_that_a_command_changed_comes_back(tmp_path: Path, folder: Path, kin
         assert not (tmp_path / "evil").exists()
         assert git(folder, "stash", "list") == ""
     assert agent.workspace.notices == []
+
+
+def test_what_a_kill_left_half_written_does_not_keep_a_folder(folder: Path, agent: Agent) -> None:
+    """The draft of a file that never got its name goes with the folder that the turn made."""
+
+    def build() -> None:
+        for place in ("out", "theirs"):
+            (folder / place).mkdir()
+            (folder / place / "made").write_text("x")
+            (folder / place / draft_name()).write_text("half")
+        (folder / "theirs/.steersman-notes").write_text("a person's")
+
+    agent.command(build)
+    agent.revert()
+    assert not (folder / "out").exists()
+    assert os.listdir(folder / "theirs") == [".steersman-notes"]
 
 
 def test_what_a_person_does_is_kept(folder: Path, agent: Agent) -> None:
