@@ -18,7 +18,7 @@ from ..gateway.host.host import Host
 from ..gateway.host.offline_writer import writing
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.reach import SessionReach
-from ..gateway.session_info import SessionInfo, info_of, listed
+from ..gateway.session_info import SessionInfo, described, listed
 from ..gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
 from ..gateway.wording.formats import age, iso, size_text
 from ..gateway.wording.redaction import Redactor, redactor_of
@@ -293,8 +293,7 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
     with stored(environ) as store:
         row = named_session(store, name)
         redactor = redactor_of(environ, row.folder)
-        owner = store.owner(row.session)
-        about = _about(info_of(row, owner), owner)
+        about = _about(described(store, row.session), store.owner(row.session))
         record = load_record(store, row.session)
         messages = list(whole_conversation(store, row.session))
     if as_json:

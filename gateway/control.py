@@ -32,7 +32,7 @@ from .event_feed import Feed
 from .events.contract import Event, ReceiptEvent, is_receipt
 from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
-from .session_info import info_of
+from .session_info import described
 
 if TYPE_CHECKING:
     from .client import SessionClient
@@ -302,8 +302,8 @@ class Requests:
         return {"ok": False, "reason": f"#{number} {why}"}
 
     def _list(self) -> list[dict[str, str]]:
-        rows = map(self._host.store.row, self._host.open_sessions)
-        found = (info_of(row, None, is_here=True) for row in rows)
+        store, here = self._host.store, self._host.open_sessions
+        found = (described(store, session, lambda _: True) for session in here)
         return [
             {name: getattr(info, name) for name in ("id", "name", "title", "state", "needs")}
             for info in found

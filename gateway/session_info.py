@@ -68,6 +68,25 @@ def listed(store: Store, is_here: Callable[[str], bool] = lambda _: False) -> li
     return sorted(found, key=lambda info: not info.needs)
 
 
+def described(
+    store: Store, session: str, is_here: Callable[[str], bool] = lambda _: False
+) -> SessionInfo:
+    """Describe one session as `listed` does. Raises `UnknownSession`."""
+    row = store.row(session)
+    below = (
+        0
+        if row.parent
+        else sum(
+            other.asking
+            for other in store.family(session)
+            if other.parent and other.asking and store.owner(other.session) is not None
+        )
+    )
+    return info_of(
+        replace(row, asking=row.asking + below), store.owner(session), is_here=is_here(session)
+    )
+
+
 def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> SessionInfo:
     """Describe one session, which `owner` has open, or this program."""
     is_open = owner is not None or is_here

@@ -161,6 +161,11 @@ def read_rows(sql: Sql) -> list[SessionRow]:
     return [decode_row(*row) for row in sql.rows(f"{_ROWS} ORDER BY updated DESC, session")]
 
 
+def read_family(sql: Sql, root: str) -> list[SessionRow]:
+    """Read the rows of a session and of all below it."""
+    return [decode_row(*row) for row in sql.rows(f"{_ROWS} WHERE root = ?", root)]
+
+
 def read_sizes(sql: Sql) -> dict[str, int]:
     """Add up what is stored of each session, in bytes of text."""
     found = sql.rows(

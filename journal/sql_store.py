@@ -80,6 +80,10 @@ class SqlStore:
         """List all sessions, newest activity first."""
         return self._look(sql.read_rows, [])
 
+    def family(self, root: str) -> list[SessionRow]:
+        """List a session that is nobody's subagent, and its subagents with theirs."""
+        return self._look(lambda connection: sql.read_family(connection, root), [])
+
     def sizes(self) -> dict[str, int]:
         """Return how many bytes the journal of each session takes."""
         return self._look(sql.read_sizes, {})

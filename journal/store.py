@@ -310,6 +310,10 @@ class Store(Protocol):
         """List all sessions, newest activity first."""
         ...
 
+    def family(self, root: str) -> list[SessionRow]:
+        """List a session that is nobody's subagent, and its subagents with theirs."""
+        ...
+
     def owners(self) -> dict[str, Owner]:
         """Map the sessions that live processes own to these, for display."""
         ...

@@ -34,7 +34,7 @@ from ..home.trash import Trash
 from ..hosts import Hosts
 from ..reach import Doorbell, SessionReach
 from ..remote import ANSWER_TIMEOUT
-from ..session_info import SessionInfo, info_of, listed
+from ..session_info import SessionInfo, described, listed
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
 from ..views.saved_queues import told_saved
@@ -113,9 +113,7 @@ class Desk:
 
     def session(self, name: str) -> SessionInfo:
         """Describe one session, which may be a subagent's."""
-        row = self._row(name)
-        owner = self._hosts.store.owner(row.session)
-        return info_of(row, owner, is_here=self._is_here(row.session))
+        return described(self._hosts.store, self._row(name).session, self._is_here)
 
     def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""

@@ -1,5 +1,6 @@
 """Delegation: talk never stops a child, a cancel always does, and nothing that it had is lost."""
 
+import json
 import signal
 from collections.abc import Callable, Generator
 from typing import Any
@@ -239,7 +240,7 @@ def test_a_stopped_side_talk_is_not_offered(place: Place, serve, gate: Gate) -> 
 
 
 def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
-    """A child's question is answered by its id, wherever it is asked from."""
+    """A child's question is answered by its id; while it is open, its parent waits for a person, too."""
     serve(
         delegate({"task": KID, "name": "kid"}),
         shell("echo hello > greeting.txt"),
@@ -249,6 +250,10 @@ def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
     chat.send(PARENT)
     question = chat.wait("question")
     assert question["parent"] == chat.session
+    listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    shown = json.loads(place.run("sessions", "show", "last", "--json").stdout)["session"]
+    for session in (next(one for one in listed if one["id"] == chat.session), shown):
+        assert (session["state"], session["needs"]) == ("waiting", "1 question")
     chat.answer(question, "allow")
     chat.wait("child_ended", status="completed")
     chat.wait("turn_ended", status="completed", session=chat.session)

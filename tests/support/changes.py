@@ -40,6 +40,8 @@ def is_touched(test: Path, command: str) -> bool:
 
 def is_extension_touched(name: str, changed: frozenset[str]) -> bool:
     """Say whether files of an extension, of its tests, or that one of these imports, are among those."""
+    if not changed:
+        return False
     own = (f"extensions/{name}", f"tests/extensions/{name}")
     modules = [file for folder in own for file in (ROOT / folder).rglob("*.py")]
     known = {*map(_from_root, modules), *(place for file in modules for place in _imported(file))}
