@@ -27,5 +27,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     is_named = any("extensions" in argument for argument in config.args)
     if config.option.markexpr != "not nightly" or is_named or os.environ.get("CI"):
         return None
-    is_extension = collection_path.parent == HERE and collection_path.is_dir()
-    return is_extension and not is_extension_touched(collection_path.name, changed_files()) or None
+    if collection_path.parent != HERE or not collection_path.is_dir():
+        return None
+    return not is_extension_touched(collection_path.name, changed_files()) or None
