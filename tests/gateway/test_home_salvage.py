@@ -29,10 +29,10 @@ def paths_of(home: Path) -> Paths:
     return Paths(config=home, state=home / "state", cache=home / "cache")
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home of six sessions with 100 entries each, some of several pages; `s1` has a child."""
-    home = tmp_path / "home"
+    home = tmp_path_factory.mktemp("whole") / "home"
     store = SqliteStore.open(home / "state")
     for number in range(6):
         session, parent = f"s{number}", "s1" if number == 0 else ""
@@ -65,6 +65,12 @@ def home(tmp_path: Path) -> Path:
     (home / "state" / "output" / "long.txt").write_text("long")
     (home / "config.toml").write_text("# mine\n")
     return home
+
+
+@pytest.fixture
+def home(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(whole, tmp_path / "home")
 
 
 def journals(home: Path) -> Journals:
