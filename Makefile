@@ -59,8 +59,9 @@ check-fast:
 
 format:
 	@.ci/venv dev </dev/null
-	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff check --fix --exit-zero --quiet .
 	@.venv/bin/ruff format .
+	@.venv/bin/ruff check .
 
 bench:
 	@.ci/venv dev </dev/null

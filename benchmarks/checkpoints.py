@@ -164,4 +164,4 @@ def main(files: int = 10_000, megabytes: int = 1_000) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(one) for one in sys.argv[1:3]))
+    main(*(int(word) for word in sys.argv[1:3]))

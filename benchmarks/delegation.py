@@ -242,7 +242,9 @@ def stopped(count: int, command: str) -> tuple[float, float]:
         while len(pids) < count:
             assert time.monotonic() < until, len(pids)
             time.sleep(0.05)
-            pids = {pid for one in list(sessions.values()) for pid in one.executor.pids.values()}
+            pids = {
+                pid for session in list(sessions.values()) for pid in session.executor.pids.values()
+            }
         time.sleep(1.0)  # the commands of the last ones have begun then, too
         used, began = time.process_time(), time.monotonic()
         home.runtime.ask(live.id, m.Interrupt(order=m.StopOrder(cause=Cause.STOP)), WAIT)

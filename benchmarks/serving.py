@@ -159,15 +159,17 @@ def busy_and_cut() -> None:
         web = start(place, "--port", port, token=web.token)
         lost = doubled = told_wrong = 0
         for session, texts in sent.items():
-            accepted = [one.get("text") for one in web.page(session) if one["type"] == "accepted"]
+            accepted = [
+                event.get("text") for event in web.page(session) if event["type"] == "accepted"
+            ]
             lost += sum(accepted.count(text) == 0 for text in texts)
             doubled += sum(accepted.count(text) > 1 for text in texts)
         for follower in followers:
-            journal = [(one["seq"], one["type"]) for one in web.page(follower.session)]
+            journal = [(event["seq"], event["type"]) for event in web.page(follower.session)]
             newest = journal[-1][0]
             seen = follower.numbered
             follower.wait(lambda seen=seen, newest=newest: bool(seen) and seen[-1]["seq"] >= newest)
-            told_wrong += [(one["seq"], one["type"]) for one in seen] != journal
+            told_wrong += [(event["seq"], event["type"]) for event in seen] != journal
         count = sum(len(texts) for texts in sent.values())
         row(f"  of {count} acknowledged messages lost", lost, "0", ok=not lost)
         row("  doubled", doubled, "0", ok=not doubled)
@@ -264,8 +266,8 @@ def pages_on(driver: Driver, web: Served, sessions: list[str]) -> list[tuple[Bro
 
 def begun(journal: list[dict[str, Any]]) -> list[str]:
     """Return the text of each turn's message; one that was cut and resumed has two turns."""
-    texts = {one["id"]: one["text"] for one in journal if one["type"] == "accepted"}
-    return [texts[one["item"]] for one in journal if one["type"] == "turn_started"]
+    texts = {entry["id"]: entry["text"] for entry in journal if entry["type"] == "accepted"}
+    return [texts[entry["item"]] for entry in journal if entry["type"] == "turn_started"]
 
 
 def is_right(browser: Browser, handle: str, texts: list[str]) -> bool:
@@ -291,7 +293,7 @@ def load(minutes: float) -> None:
         web = start(place)
         port, token = web.address.rpartition(":")[2], web.token
         sessions = [web.begin() for _ in range(SESSIONS)]
-        followers = [Follower(web.address, token, one) for one in sessions[:STREAMS]]
+        followers = [Follower(web.address, token, session) for session in sessions[:STREAMS]]
         pages = pages_on(driver, web, sessions[:STREAMS])
         talk = Talk(web, sessions)
         talk.start()
@@ -308,12 +310,12 @@ def load(minutes: float) -> None:
         talk.is_over.set()
         talk.join()
         for session in sessions:
-            while any(one["state"] == "pending" for one in waiting_in(web, session)):
+            while any(row["state"] == "pending" for row in waiting_in(web, session)):
                 time.sleep(0.5)
         lost = doubled = disordered = 0
         journals = {session: web.page(session) for session in sessions}
         accepted = {
-            session: [one["text"] for one in journal if one["type"] == "accepted"]
+            session: [entry["text"] for entry in journal if entry["type"] == "accepted"]
             for session, journal in journals.items()
         }
         for session, texts in talk.sent.items():
@@ -323,10 +325,10 @@ def load(minutes: float) -> None:
             disordered += [text for text in there if text in set(texts)] != texts
         gaps = 0
         for follower in followers:
-            journal = [(one["seq"], one["type"]) for one in journals[follower.session]]
+            journal = [(event["seq"], event["type"]) for event in journals[follower.session]]
             newest, seen = journal[-1][0], follower.numbered
             follower.wait(lambda seen=seen, newest=newest: bool(seen) and seen[-1]["seq"] >= newest)
-            told = [(one["seq"], one["type"]) for one in seen if one["seq"] <= newest]
+            told = [(event["seq"], event["type"]) for event in seen if event["seq"] <= newest]
             gaps += told != journal
             follower.stop()
         wrong = sum(not is_right(*page[:2], begun(journals[page[2]])) for page in pages)

@@ -74,7 +74,7 @@ def until(chat: Chat, said: str, kind: str) -> float:
 
 def show(name: str, seconds: list[float], limit: float | None = None) -> float:
     """Print least and median in milliseconds, as `limit` is, and return the median in seconds."""
-    return spread(name, [one * 1e3 for one in seconds], limit) / 1e3
+    return spread(name, [second * 1e3 for second in seconds], limit) / 1e3
 
 
 def stops() -> None:

@@ -135,10 +135,10 @@ def main() -> None:
     server.server_close()
     thread.join()
     head(f"a turn, best or median of {RUNS}")
-    row("one message, whole", statistics.median(one[0] for one in shots) * 1e3, unit="ms")
-    memory = max(one[1] for one in shots)
+    row("one message, whole", statistics.median(shot[0] for shot in shots) * 1e3, unit="ms")
+    memory = max(shot[1] for shot in shots)
     row("one message, most memory", memory, "<= 60 MiB", ok=memory <= 60)
-    turn = spread("warm turn, beside the model's time", [one * 1e3 for one in turns], 10)
+    turn = spread("warm turn, beside the model's time", [turn * 1e3 for turn in turns], 10)
     row("times the start of python", turn / (start_of_python() * 1e3), unit="x")
 
 

@@ -127,7 +127,7 @@ def configuration() -> str:
 
 def machines() -> str:
     """Describe every machine: its diagram, its states, its rows."""
-    return "\n".join([MACHINES_HEAD, *(_machine(one) for one in MACHINES.values())])
+    return "\n".join([MACHINES_HEAD, *(_machine(machine) for machine in MACHINES.values())])
 
 
 def routing() -> str:
@@ -188,7 +188,9 @@ _FLOW_TABLES = (
 
 
 def _step_fields() -> Iterable[tuple[str, ...]]:
-    fields = dict.fromkeys((name, said) for one in FIELDS.values() for name, said in one.items())
+    fields = dict.fromkeys(
+        (name, said) for field in FIELDS.values() for name, said in field.items()
+    )
     for name, said in fields:
         kinds = [kind for kind, one in FIELDS.items() if one.get(name) == said]
         yield f"`{name}`", "all" if len(kinds) == len(FIELDS) else _words(kinds), said
@@ -228,7 +230,7 @@ KEYS_MARK = "<!-- Written by docs/generate.py from cli/screen/bindings.py: run `
 def terminal() -> str:
     """List the keys of the chat below what was written by hand."""
     written = (DOCS / "terminal.md").read_text(encoding="utf-8").partition(KEYS_MARK)[0]
-    keys = _rows(("key", "what it does"), [(f"**{one.name}**", one.what) for one in KEYS])
+    keys = _rows(("key", "what it does"), [(f"**{key.name}**", key.what) for key in KEYS])
     return f"{written}{KEYS_MARK}\n\n## Keys\n\n`?` on an empty line shows them.\n\n{keys}"
 
 
@@ -451,7 +453,10 @@ def _helps(command: Any, names: tuple[str, ...], above: Any) -> Iterator[str]:
 
 
 PAGES: list[tuple[str, Callable[[], str]]] = [
-    *((f"pictures/{one.name}.svg", functools.partial(picture, one)) for one in MACHINES.values()),
+    *(
+        (f"pictures/{machine.name}.svg", functools.partial(picture, machine))
+        for machine in MACHINES.values()
+    ),
     ("pictures/actors.svg", actors_picture),
     ("inside.md", inside),
     ("command-line.md", command_line),
@@ -501,7 +506,7 @@ def _key(entry: SettingEntry) -> str:
 def _machine(machine: Machine) -> str:
     drawing = f"![{machine.name}](pictures/{machine.name}.svg)\n"
     blocks = [f"## {machine.name}\n", f"{machine.doc}\n", drawing]
-    blocks.append(_rows(("state", "meaning"), [_state(one, machine) for one in machine.states]))
+    blocks.append(_rows(("state", "meaning"), [_state(state, machine) for state in machine.states]))
     head = ("event", "from", "to", "if", "effects")
     blocks.append(_rows(head, [_transition(row, machine) for row in machine.transitions]))
     return "\n".join(blocks)

@@ -376,15 +376,15 @@ def results_have_one_place(session: str, journal: list[e.Entry]) -> None:
         match entry:
             case e.ToolEnded(call=call):
                 found = [
-                    one.session
-                    for one in children.values()
-                    if one.call == call and one.state in SUBAGENT.final
+                    child.session
+                    for child in children.values()
+                    if child.call == call and child.state in SUBAGENT.final
                 ]
             case e.Queued(child=name) | e.Offered(child=name, is_answered=True) if name:
                 bearer = children[name]  # or another that bears the name by now
                 found = [bearer.session] if bearer.state in SUBAGENT.final else []
             case e.OfferAnswered(item=item):
-                found = [one.session for one in children.values() if one.item == item]
+                found = [child.session for child in children.values() if child.item == item]
             case _:
                 pass
         places.update(found)
@@ -398,7 +398,9 @@ def handed_steers_are_conserved(chronicle: Chronicle) -> None:
     journals = {name: durable_entries(history) for name, history in chronicle.of.items()}
     taken, passed = Counter[tuple[str, str]](), set[tuple[str, str]]()
     for session, journal in journals.items():
-        keys = {one.item: one.said.client_id for one in journal if isinstance(one, e.Queued)}
+        keys = {
+            entry.item: entry.said.client_id for entry in journal if isinstance(entry, e.Queued)
+        }
         for entry in journal:
             match entry:
                 case e.Steered(items=items):

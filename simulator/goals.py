@@ -199,7 +199,7 @@ def check_record(record: SessionRecord) -> None:
     goals = record.goals
     for goal in goals.goals.values():
         assert goal.turns_used + bool(goal.reserved) <= goal.max_turns, f"{goal} is overdrawn"
-    pursued = [one for one in goals.goals.values() if one.is_pursued]
+    pursued = [goal for goal in goals.goals.values() if goal.is_pursued]
     assert len(pursued) <= 1, f"two goals at a time: {pursued}"
     waiting = [one for one in record.queue.pending() if one.goal]
     assert len(waiting) <= 1, f"two continuations wait: {waiting}"
@@ -207,7 +207,7 @@ def check_record(record: SessionRecord) -> None:
         goal = goals.goals[item.goal]
         assert goal.state == "active", f"{item} waits for {goal}"
         chosen = record.queue.next_item()
-        others = [one for one in record.queue.waiting() if not one.goal]
+        others = [item for item in record.queue.waiting() if not item.goal]
         is_ahead = chosen is item and others and record.queue.state == "open"
         assert not is_ahead, f"{item} goes before {others}"
 
@@ -216,8 +216,8 @@ def check_goals(history: list[Happening]) -> None:
     """What is read off the journal as it grew, entry by entry, also what was lost in a crash."""
     record = SessionRecord()
     kept: list[tuple[int, e.Entry]] = []
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started(seq=seq):
                 del kept[seq:]
                 record = SessionRecord()
@@ -259,21 +259,21 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
     """After the pause of a goal no judge is asked, and no turn of it starts, until a command."""
     stopped = set[str]()
     tagged = dict[str, str]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started():
                 stopped.clear()
             case Appended(seq=_, entry=e.Queued(item=item, goal=goal)):
                 tagged[item] = goal
-                assert not goal or goal not in stopped, f"{one} after its pause"
+                assert not goal or goal not in stopped, f"{happening} after its pause"
             case Appended(seq=_, entry=e.GoalPaused(goal=goal) | e.GoalCleared(goal=goal)):
                 stopped.add(goal)
             case Appended(seq=_, entry=e.GoalResumed(goal=goal) | e.GoalBegun(goal=goal)):
                 stopped.discard(goal)
             case Performed(effect=m.AskJudge(goal=goal) | m.RunGate(goal=goal)):
-                assert goal not in stopped, f"{one} after its pause"
+                assert goal not in stopped, f"{happening} after its pause"
             case Appended(seq=_, entry=e.TurnStarted(item=item, resumes="")):
-                assert tagged.get(item, "") not in stopped, f"{one} after its pause"
+                assert tagged.get(item, "") not in stopped, f"{happening} after its pause"
             case _:
                 pass
 
@@ -281,8 +281,8 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
 def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
     """After a stop no turn starts for the goal, none of its messages waits, and no judge is asked."""
     goal, is_stopped, tagged = "", False, dict[str, str]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started():
                 is_stopped = False
             case Appended(
@@ -293,11 +293,13 @@ def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
                 is_stopped = True
             case Appended(seq=_, entry=e.Queued(item=item, goal=owner)):
                 tagged[item] = owner
-                assert not owner or not is_stopped or owner != goal, f"{one} though it was stopped"
+                assert not owner or not is_stopped or owner != goal, (
+                    f"{happening} though it was stopped"
+                )
             case Appended(seq=_, entry=e.TurnStarted(item=item, resumes="")) if tagged.get(item):
-                assert not is_stopped or tagged[item] != goal, f"{one} though it was stopped"
+                assert not is_stopped or tagged[item] != goal, f"{happening} though it was stopped"
             case Performed(effect=m.AskJudge() | m.RunGate() | m.AwaitCondition() as effect):
-                assert not is_stopped or effect.goal != goal, f"{one} though it was stopped"
+                assert not is_stopped or effect.goal != goal, f"{happening} though it was stopped"
             case _:
                 pass
 
@@ -305,7 +307,7 @@ def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
 def a_stop_stops_what_was_set_before_it(history: list[Happening], record: SessionRecord) -> None:
     """What is pursued in the end was set, or let go on, after the last stop that a person said."""
     set_since, is_resumed = set[str](), False
-    entries = [one.entry for one in history if isinstance(one, Appended)]
+    entries = [happening.entry for happening in history if isinstance(happening, Appended)]
     talk = {entry.said.client_id for entry in entries if isinstance(entry, e.Queued)}
     for one in history:
         match one:
@@ -327,8 +329,8 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
 def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
     """After a restart no judge is asked, no gate runs and no turn starts until a person's command."""
     may_run = True
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Crashed():
                 may_run = False
             case Failed(kept=kept):
@@ -342,7 +344,7 @@ def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
             ):
                 may_run = True
             case Performed(effect=m.AskJudge() | m.RunGate() | m.CallModel()):
-                assert may_run, f"{one} after a restart"
+                assert may_run, f"{happening} after a restart"
             case _:
                 pass
 

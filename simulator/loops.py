@@ -119,7 +119,7 @@ def repetitions(journal: list[e.Entry]) -> Iterator[tuple[str, float, e.TurnEntr
         match entry:
             case e.Answered():
                 requests = entry.messages[0].tool_calls if entry.messages else ()
-                called |= {one.call: (one.tool, one.arguments) for one in requests}
+                called |= {request.call: (request.tool, request.arguments) for request in requests}
                 open_calls[turn] = {}
             case e.ToolEnded() | e.ToolRefused():
                 said = entry.messages[0].text if entry.messages else ""

@@ -117,7 +117,9 @@ class SimulatedPerson:
 
     def _offer(self) -> Any:
         op: Any = self._dice.choice(("steer", "keep"))
-        offered = [one.number for one in self.program.record.queue.live() if one.state == "offered"]
+        offered = [
+            item.number for item in self.program.record.queue.live() if item.state == "offered"
+        ]
         return m.QueueChange(op=op, number=offered[0] if offered else None)
 
     def _child(self) -> str:
@@ -136,7 +138,7 @@ class SimulatedPerson:
             mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
             return m.PolicyChange(busy_mode=mode, is_auto_queue=dice.choice((None, True, False)))
         queue = self.program.record.queue
-        live = [one.number for one in (*queue.live(), *queue.superseded())]
+        live = [item.number for item in (*queue.live(), *queue.superseded())]
         number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
         to = dice.choice(("", "", "parent", self._child() or "all"))
         is_last = op == "withdraw" and dice.random() < 0.5

@@ -102,8 +102,8 @@ def durable_entries(history: History) -> list[e.Entry]:
     """Return the journal as it survived: what was appended again replaces what was lost."""
     journal: list[e.Entry] = []
     durable = 0
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started(seq=seq):
                 del journal[seq:]
                 durable = seq
@@ -135,19 +135,19 @@ def appended(history: History) -> Iterator[tuple[int, e.Entry, list[e.Entry]]]:
 def sequence_is_dense(history: History) -> None:
     """Sequence numbers rise by one, and go on where the store was when the program started again."""
     last = 0
-    for one in history:
-        if isinstance(one, Started):
-            last = one.seq
-        elif isinstance(one, Appended):
-            assert one.seq == last + 1, f"{one} follows {last}"
-            last = one.seq
+    for happening in history:
+        if isinstance(happening, Started):
+            last = happening.seq
+        elif isinstance(happening, Appended):
+            assert happening.seq == last + 1, f"{happening} follows {last}"
+            last = happening.seq
 
 
 def nothing_is_told_before_it_is_durable(history: History) -> None:
     """A listener gets an entry only when it is in the store, once, and in order."""
     durable = told = 0
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started(seq=seq):
                 durable = told = seq
             case Durable(seq=seq):
@@ -163,8 +163,8 @@ def nothing_is_told_before_it_is_durable(history: History) -> None:
 def known_is_said_of_durable_items(history: History) -> None:
     """That a message is known is said only when the one it repeats is in the store."""
     durable, places = 0, dict[str, int]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started(seq=seq):
                 durable = seq
             case Durable(seq=seq):
@@ -197,8 +197,8 @@ def calls_are_performed_once(history: History) -> None:
     """A model call and a tool's start come once, after their own entries are in the store."""
     durable, asked = 0, dict[Any, int]()
     done = Counter[Any]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started(seq=seq):
                 durable = seq
                 asked.clear()
@@ -353,8 +353,8 @@ def items_keep_to_their_machine(history: History) -> None:
 def _is_cut_off(history: History) -> bool:
     """Whether the program died, or the session's journal broke, and the session was not resumed."""
     has_gone_on = False
-    for one in reversed(history):
-        match one:
+    for happening in reversed(history):
+        match happening:
             case Crashed() | Passed(fact=m.StoreLost()):
                 return True
             case Appended():
@@ -381,20 +381,20 @@ def first_in_first_out(history: History) -> None:
     if any(isinstance(happening, Crashed | Failed) for happening in history):
         return
     said = [
-        one.message.said.client_id
-        for one in history
-        if isinstance(one, Uttered)
-        and isinstance(one.message, m.UserMessage)
-        and one.message.type == "normal"
+        happening.message.said.client_id
+        for happening in history
+        if isinstance(happening, Uttered)
+        and isinstance(happening.message, m.UserMessage)
+        and happening.message.type == "normal"
     ]
     journal = durable_entries(history)
     once = {key for key, count in Counter(said).items() if count == 1}  # a refused one comes again
     taken = [
-        one
-        for one in journal
-        if isinstance(one, e.Queued)
-        and one.said.client_id in once
-        and one.routed.said_as not in ("interrupt", "steer")
+        entry
+        for entry in journal
+        if isinstance(entry, e.Queued)
+        and entry.said.client_id in once
+        and entry.routed.said_as not in ("interrupt", "steer")
     ]
     places = [said.index(one.said.client_id) for one in taken]
     assert places == sorted(places), f"accepted as {places}"
@@ -405,14 +405,16 @@ def first_in_first_out(history: History) -> None:
     }
     moved = {one.item for one in taken if one.position == 1}
     moved |= {
-        one.item
-        for one in journal
-        if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued | e.EditBegun)
+        entry.item
+        for entry in journal
+        if isinstance(entry, e.Moved | e.SteerAddressed | e.Requeued | e.EditBegun)
     }
     chosen = {
-        name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
+        name for entry in journal if isinstance(entry, e.QueueReleased) for name in entry.items
     } | moved
-    ran = [one.item for one in journal if isinstance(one, e.TurnStarted) and not one.resumes]
+    ran = [
+        entry.item for entry in journal if isinstance(entry, e.TurnStarted) and not entry.resumes
+    ]
     for hold in set(plain.values()):  # what was said past a hold is in order with its like
         alike = [item for item in plain if plain[item] == hold]
         order = [alike.index(item) for item in ran if item in alike and item not in chosen]
@@ -422,10 +424,10 @@ def first_in_first_out(history: History) -> None:
 def counted(journal: list[e.Entry]) -> Iterator[tuple[int, e.Queued]]:
     """Yield each message that was taken in, with how many holds came before it."""
     holds = 0
-    for one in journal:
-        holds += isinstance(one, e.QueueHeld)
-        if isinstance(one, e.Queued):
-            yield holds, one
+    for entry in journal:
+        holds += isinstance(entry, e.QueueHeld)
+        if isinstance(entry, e.Queued):
+            yield holds, entry
 
 
 def what_is_held_stays(history: History) -> None:
@@ -437,10 +439,10 @@ def what_is_held_stays(history: History) -> None:
     """
     waiting, held, is_held = set[str](), set[str](), False
     of_goals, chosen = set[str](), set[str]()
-    for one in durable_entries(history):
-        match one:
+    for entry in durable_entries(history):
+        match entry:
             case e.Queued(goal=goal) if goal:
-                of_goals.add(one.item)
+                of_goals.add(entry.item)
             case e.Requeued(item=item) if item in of_goals:
                 pass
             case e.Requeued(item=item, is_offered=True):
@@ -452,14 +454,16 @@ def what_is_held_stays(history: History) -> None:
                 | e.Requeued(past_hold=True)
                 | e.Kept(past_hold=True)
             ):
-                held.discard(one.item)
-                waiting |= set() if isinstance(one, e.Queued) and one.is_next else {one.item}
+                held.discard(entry.item)
+                waiting |= set() if isinstance(entry, e.Queued) and entry.is_next else {entry.item}
             case e.Queued() | e.Requeued() | e.Kept():
-                waiting.add(one.item)
-                held |= {one.item} if is_held else set()
+                waiting.add(entry.item)
+                held |= {entry.item} if is_held else set()
             case e.QueueHeld() | e.Recovered():  # recovery holds nothing where nothing waits
-                is_held = is_held or bool(waiting) or isinstance(one, e.QueueHeld)
-                chosen = chosen if isinstance(one, e.QueueHeld) and not one.is_all else set[str]()
+                is_held = is_held or bool(waiting) or isinstance(entry, e.QueueHeld)
+                chosen = (
+                    chosen if isinstance(entry, e.QueueHeld) and not entry.is_all else set[str]()
+                )
                 held = waiting - chosen
             case e.QueueReleased(items=items):
                 is_held, held = False, set[str]()
@@ -479,8 +483,8 @@ def what_is_held_stays(history: History) -> None:
 def what_is_edited_waits(history: History) -> None:
     """A message that a person edits neither starts nor enters a turn; a dead owner's edits are over."""
     edited = set[str]()
-    for one in durable_entries(history):
-        match one:
+    for entry in durable_entries(history):
+        match entry:
             case e.EditBegun(item=item):
                 edited.add(item)
             case e.EditEnded(item=item) | e.Edited(item=item) | e.Withdrawn(item=item):
@@ -563,8 +567,8 @@ def only_people_withdraw(history: History) -> None:
     """A message is withdrawn by a person who takes it back or clears the queue, and by nothing else."""
     may_withdraw = False
     of_goals = set[str]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Appended(seq=_, entry=e.Queued(item=item, goal=goal)) if goal:
                 of_goals.add(item)
             case Appended(seq=_, entry=e.Withdrawn(item=item)) if item in of_goals:
@@ -572,7 +576,7 @@ def only_people_withdraw(history: History) -> None:
             case Uttered(message=m.QueueChange(op="withdraw" | "clear")):
                 may_withdraw = True
             case Appended(seq=_, entry=e.Withdrawn()):
-                assert may_withdraw, f"{one} without a request for it"
+                assert may_withdraw, f"{happening} without a request for it"
             case _:
                 pass
 
@@ -583,8 +587,8 @@ def only_people_withdraw(history: History) -> None:
 def one_turn_at_a_time(history: History) -> None:
     """A turn starts only when the one before it has ended and what it started is dead."""
     running = ""
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Appended(seq=_, entry=e.TurnStarted(turn=turn)):
                 assert not running, f"{turn} starts while {running} runs"
                 running = turn
@@ -600,17 +604,17 @@ def one_turn_at_a_time(history: History) -> None:
 def no_step_after_an_interrupt(history: History) -> None:
     """After the interrupt of a turn is journalled nothing of that turn is decided or performed."""
     ended = set[str]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started():
                 ended.clear()
             case Appended(seq=_, entry=e.InterruptRequested(turn=turn)) if turn:
                 assert turn not in ended, f"{turn} was interrupted twice"
                 ended.add(turn)
             case Appended(seq=_, entry=e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
-                assert turn not in ended, f"{turn} goes on after its interrupt: {one}"
+                assert turn not in ended, f"{turn} goes on after its interrupt: {happening}"
             case Performed(effect=m.CallModel(turn=turn) | m.RunTool(turn=turn)):
-                assert turn not in ended, f"{turn} acts after its interrupt: {one}"
+                assert turn not in ended, f"{turn} acts after its interrupt: {happening}"
             case _:
                 pass
 
@@ -619,8 +623,8 @@ def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
     """An interrupt cancels the model call and stops each tool that was begun and has not ended."""
     models, tools, told = set[str](), dict[str, str](), set[str]()
     work = dict[tuple[str, int], str]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Appended(seq=_, entry=e.ItemStarted(step=step, index=index, call=call)):
                 work[step, index] = call
             case Appended(seq=_, entry=e.ItemEnded(step=step, index=index)):
@@ -684,14 +688,14 @@ def what_changes_files_runs_alone(history: History, is_mutating: Callable[[str],
 def planned_cancels_end_the_turn(history: History) -> None:
     """After a cancel that waits for a tool the turn begins nothing more."""
     planned = set[str]()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Appended(seq=_, entry=e.InterruptPlanned(turn=turn)):
                 planned.add(turn)
             case Appended(seq=_, entry=e.InterruptCalledOff(turn=turn)):
                 planned.discard(turn)
             case Appended(seq=_, entry=e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
-                assert turn not in planned, f"{one} though {turn} is to stop"
+                assert turn not in planned, f"{happening} though {turn} is to stop"
             case Appended(seq=_, entry=e.TurnEnded(turn=turn, status="completed")):
                 assert turn not in planned, f"{turn} is complete though it was to stop"
             case Started():
@@ -747,7 +751,7 @@ def conversation_is_well_formed(history: History) -> None:
         assert not due, f"{message} comes before the results of {due}"
         is_same = last is not None and last.role == message.role
         assert not is_same, f"two of {message.role} in a row: {last}, {message}"
-        due = [one.call for one in message.tool_calls]
+        due = [call.call for call in message.tool_calls]
         last = message
     is_cut_off = _is_cut_off(history) or _is_let_go(history)
     assert not due or is_cut_off, f"no results of {due}"
@@ -773,8 +777,8 @@ def model_sees_the_conversation(history: History) -> None:
 def nothing_runs_before_a_person_says_so(history: History) -> None:
     """After a restart no model is asked and no tool starts until a person's message."""
     may_run = True
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Crashed():
                 may_run = False
             case Failed(kept=kept):
@@ -790,9 +794,9 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
             case Uttered(message=m.SetGoal() | m.ChangeGoal(op="resume") | m.TryAgain()):
                 may_run = True
             case Performed(effect=m.CallModel() | m.RunTool()):
-                assert may_run, f"{one} after a restart"
+                assert may_run, f"{happening} after a restart"
             case Appended(seq=_, entry=e.TurnStarted()):
-                assert may_run, f"{one} after a restart"
+                assert may_run, f"{happening} after a restart"
             case _:
                 pass
 
@@ -808,8 +812,8 @@ def finalize_is_the_end(history: History) -> None:
 def nothing_runs_while_files_are_given_back(history: History) -> None:
     """A revert begins when no tool runs, and until its end no tool and no model call begins."""
     tools, restoring = set[str](), ""
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started() | Crashed() | Failed():
                 tools.clear()
                 restoring = ""
@@ -895,7 +899,9 @@ def check_liveness(program: SimulatedProgram) -> None:
     assert not program.ports.tools, f"tools run: {list(program.ports.tools)}"
     assert program.actor("turn") is None, "a turn's actor is left"
     if record.state == "idle":
-        assert not [one for one in record.reverts.values() if one.is_open], "files wait for nothing"
+        assert not [revert for revert in record.reverts.values() if revert.is_open], (
+            "files wait for nothing"
+        )
         assert not record.queue.stranded(), "a steer waits for nothing"
         assert record.queue.next_item() is None, f"{record.queue.next_item()} waits for nothing"
     kept = (*record.queue.order, *aside(record.queue))

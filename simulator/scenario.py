@@ -14,7 +14,7 @@ from .family import (
     check_family_at_rest,
     check_talk,
 )
-from .happening import Appended, Crashed, Poisoned
+from .happening import Appended, Crashed, Performed, Poisoned
 from .lanes import LaneWatch
 from .person import POISON, SimulatedPerson, open_questions
 from .ports import Chances
@@ -31,7 +31,8 @@ from .session import AGENTS, SimulationPlan
 from .writer import Failure
 
 MOST_STEPS = 20_000
-MOST_SECONDS = 2_000.0
+MOST_SECONDS, MOST_SECONDS_EACH = 1_000.0, 10.0
+"""Virtual seconds that a run may take, and those for each effect that is handed to the ports."""
 
 
 class Scenario:
@@ -109,7 +110,9 @@ class Scenario:
             self._restart_if_dead()
         else:
             raise AssertionError(f"no quiet after {MOST_STEPS} steps")
-        assert program.timeline.now - began < MOST_SECONDS
+        histories = program.chronicle.of.values()
+        done = sum(isinstance(step, Performed) for history in histories for step in history)
+        assert program.timeline.now - began < MOST_SECONDS + MOST_SECONDS_EACH * done
         for session, history in program.chronicle.of.items():
             end = () if self._is_alive(session) else (Crashed(),)  # it failed with its supervisor
             check_history([*history, *end], is_child=session != ROOT)

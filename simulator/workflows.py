@@ -446,7 +446,7 @@ class WorkflowScenario:
 
 def _is_run(history: list[Happening]) -> bool:
     """Whether a session runs a workflow."""
-    opened = (one.entry for one in history if isinstance(one, Appended))
+    opened = (happening.entry for happening in history if isinstance(happening, Appended))
     return any(isinstance(entry, e.SessionOpened) and entry.workflow for entry in opened)
 
 

@@ -89,7 +89,7 @@ def _authority(hint: Any, above: Setter) -> Authority:
     if isinstance(hint, type) and issubclass(hint, SettingsTable):
         keys = {field.name: _authority(field.type, hint.set_by) for field in fields(hint)}
         setters = [*keys.values()] or [hint.set_by]
-        is_one = isinstance(setters[0], Setter) and all(one is setters[0] for one in setters)
+        is_one = isinstance(setters[0], Setter) and all(setter is setters[0] for setter in setters)
         return setters[0] if is_one else keys
     inner = [part for part in get_args(hint) if is_table_type(part)]
     if not inner:

@@ -164,9 +164,9 @@ def main() -> int:
     else:
         names = [name.casefold() for name in given.only.split(",") if name]
         chosen = [
-            one
-            for one in CONTENDERS
-            if not names or one.name == OURS or one.name.casefold() in names
+            contender
+            for contender in CONTENDERS
+            if not names or contender.name == OURS or contender.name.casefold() in names
         ]
         figures = Figures(machine(), time.strftime("%Y-%m-%d", time.gmtime()), load())
         with (

@@ -167,9 +167,9 @@ def chosen_tasks(given: argparse.Namespace) -> list[Task]:
 def chosen_contenders(given: argparse.Namespace) -> list[Contender]:
     """Return the contenders that the options name. Exits if one is unknown."""
     if not given.contenders:
-        return [one for one in CONTENDERS if one.is_ours or not given.kill]
+        return [contender for contender in CONTENDERS if contender.is_ours or not given.kill]
     names = given.contenders.split(",")
-    known = {one.name.replace(",", ""): one for one in CONTENDERS}
+    known = {contender.name.replace(",", ""): contender for contender in CONTENDERS}
     if unknown := {*names} - {*known}:
         sys.exit(f"no contender `{min(unknown)}`: see `--list`")
     if theirs := [name for name in names if given.kill and not known[name].is_ours]:
@@ -182,8 +182,8 @@ def main(arguments: list[str], about: str = "") -> int:
     given = parsed(arguments, about)
     tasks, contenders = chosen_tasks(given), chosen_contenders(given)
     if given.list:
-        print(*(f"{one.family:<12}{one.half:<6}{one.name}" for one in tasks), sep="\n")
-        print(*(one.name.replace(",", "") for one in contenders), sep="\n")
+        print(*(f"{task.family:<12}{task.half:<6}{task.name}" for task in tasks), sep="\n")
+        print(*(contender.name.replace(",", "") for contender in contenders), sep="\n")
         return 0
     skipped: dict[str, str] = {}
     if not given.report:
@@ -203,7 +203,7 @@ def main(arguments: list[str], about: str = "") -> int:
             )
             lab = Lab(proxy, weights, Path(root), given.seconds, log=given.log)
             attempts(lab, orders, given.results, given.model)
-    peers = [one.name for one in CONTENDERS if one.is_peer]
+    peers = [contender.name for contender in CONTENDERS if contender.is_peer]
     found = report.sheets(read_lines(given.results), load_tasks(), peers)
     print(f"\nset {FROZEN}, {machine()}\n\n{report.page(found, skipped)}")
     if given.write:

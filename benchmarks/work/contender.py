@@ -448,8 +448,8 @@ def journal_calls(environ: dict[str, str], folder: Path) -> list[Call]:
     listed = ask("list", "--json").get("sessions", [])
     entries = [
         entry
-        for one in listed
-        for entry in ask("export", one["id"], "--format", "json").get("entries", [])
+        for row in listed
+        for entry in ask("export", row["id"], "--format", "json").get("entries", [])
     ]
     return calls_of(sorted(entries, key=lambda entry: entry["time"]))
 
@@ -471,8 +471,8 @@ def calls_of(entries: list[dict[str, Any]]) -> list[Call]:
             for said in data.get("messages", ()):
                 call.text += said.get("text", "")
                 call.uses += [
-                    (one["tool"], json.dumps(one["arguments"]))
-                    for one in said.get("tool_calls", ())
+                    (call["tool"], json.dumps(call["arguments"]))
+                    for call in said.get("tool_calls", ())
                 ]
             call.malformed = malformed(call, tools)
     return calls

@@ -302,7 +302,7 @@ def newest(body: dict[str, Any]) -> str:
 
 def malformed(call: Call, tools: list[dict[str, Any]]) -> int:
     """Count the calls that nobody can run; see `Call`."""
-    offered = {one["function"]["name"]: one["function"] for one in tools if "function" in one}
+    offered = {tool["function"]["name"]: tool["function"] for tool in tools if "function" in tool}
     bad = sum(not _runs(name, arguments, offered) for name, arguments in call.uses)
     if not call.uses:
         names = "|".join(map(re.escape, offered))

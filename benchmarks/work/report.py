@@ -151,8 +151,10 @@ def family_sheet(model: str, found: Mapping[str, list[Line]], tasks: Mapping[str
     """Make the table of what was solved in each family, and of how attempts ended."""
     rows: list[list[str]] = []
     for name, lines in found.items():
-        parts = [[line for line in lines if tasks[line["task"]].family == one] for one in FAMILIES]
-        cells = [f"{sum(one['how'] in SOLVED for one in part)} of {len(part)}" for part in parts]
+        parts = [
+            [line for line in lines if tasks[line["task"]].family == family] for family in FAMILIES
+        ]
+        cells = [f"{sum(row['how'] in SOLVED for row in part)} of {len(part)}" for part in parts]
         ends = [str(sum(line["how"] == how for line in lines)) for how in ENDS]
         rows.append([titled(name, lines), *cells, *ends])
     header = ["", *FAMILIES, *(f"ended: {how}" for how in ENDS)]
@@ -165,15 +167,15 @@ def kill_sheet(
     """Make the table of what was solved in spite of a kill, over what was solved without."""
     rows: list[list[str]] = []
     for name, lines in killed.items():
-        before = {(one["task"], one["seed"]): one["how"] in SOLVED for one in plain.get(name, ())}
+        before = {(row["task"], row["seed"]): row["how"] in SOLVED for row in plain.get(name, ())}
         pairs = [
-            (before[one["task"], one["seed"]], one["how"] in SOLVED)
-            for one in lines
-            if one["kill"] and (one["task"], one["seed"]) in before
+            (before[line["task"], line["seed"]], line["how"] in SOLVED)
+            for line in lines
+            if line["kill"] and (line["task"], line["seed"]) in before
         ]
         without, still = sum(one for one, _ in pairs), sum(one for _, one in pairs)
         ratio = f"{still / without:.2f}" if without else "-"
-        unkilled = sum(not one["kill"] for one in lines)
+        unkilled = sum(not line["kill"] for line in lines)
         rows.append(
             [titled(name, lines), str(len(pairs)), str(without), str(still), ratio, str(unkilled)]
         )

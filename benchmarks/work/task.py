@@ -114,15 +114,15 @@ def hash_of(tasks: Mapping[str, Task]) -> str:
     """Return the hash of what is measured: requests, folders, checks and the code of the checks."""
     data = [
         [
-            one.name,
-            one.family,
-            one.half,
-            one.request,
-            sorted(one.files.items()),
-            one.changes,
-            one.checks,
+            task.name,
+            task.family,
+            task.half,
+            task.request,
+            sorted(task.files.items()),
+            task.changes,
+            task.checks,
         ]
-        for one in tasks.values()
+        for task in tasks.values()
     ]
     digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode())
     digest.update((HERE / "checks.py").read_bytes())

@@ -40,7 +40,9 @@ class _Screen(pyte.Screen):
 
     def select_graphic_rendition(self, *attributes: int, **kinds: Any) -> None:
         """Draw dim letters as italic ones are marked: by `strikethrough`, which nothing else uses."""
-        super().select_graphic_rendition(*(9 if one == 2 else one for one in attributes), **kinds)
+        super().select_graphic_rendition(
+            *(9 if attribute == 2 else attribute for attribute in attributes), **kinds
+        )
 
     def draw(self, data: str) -> None:
         """Draw; pyte would drop all that follows a variation selector."""

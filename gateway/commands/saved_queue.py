@@ -202,7 +202,7 @@ def _list_here(client: SessionClient) -> Reply:
 def saved_list(found: Saved) -> Reply:
     """List a saved queue where the session's own is asked for."""
     data: dict[str, Any] = {**found.view(), "state": "held"}
-    lines = [f"Saved by session {found.row.session}:", *(item_line(one) for one in data["items"])]
+    lines = [f"Saved by session {found.row.session}:", *(item_line(item) for item in data["items"])]
     lines.append("Held. /queue resume runs them.")
     return Reply(ok=True, data=data, text="\n".join(lines))
 

@@ -798,5 +798,5 @@ def items_after(items: Sequence[QueueItem], event: QueueEvent) -> list[QueueItem
 def has_left(event: QueueEvent, item: str) -> bool:
     """Whether an event shows that a message is not in the queue any more."""
     if "items" in event:
-        return all(one["id"] != item for one in event["items"])
+        return all(row["id"] != item for row in event["items"])
     return item in event.get("removed", ())

@@ -65,7 +65,10 @@ class Probes:
     def _text(self) -> str:
         store = self._hosts.store
         tallies = [host.runtime.writer.tally for host in self._hosts.hosts()]
-        commits, seconds = sum(one.commits for one in tallies), sum(one.seconds for one in tallies)
+        commits, seconds = (
+            sum(tally.commits for tally in tallies),
+            sum(tally.seconds for tally in tallies),
+        )
         return self._metrics.text(
             store.sessions(), set(store.owners()), CommitTally(commits, seconds)
         )

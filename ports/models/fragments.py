@@ -89,7 +89,7 @@ def _definitions(tree: ast.Module) -> dict[str, _Definition]:
 def _first(node: _Definition) -> int:
     """Return the line in which a definition begins, with its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(one.lineno for one in decorators)])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _text(node: _Definition, source: list[str]) -> list[str]:

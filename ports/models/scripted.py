@@ -65,7 +65,9 @@ class ScriptedModel(Model):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.name = name
-        script = [ScriptedAnswer(text=one) if isinstance(one, str) else one for one in answers]
+        script = [
+            ScriptedAnswer(text=answer) if isinstance(answer, str) else answer for answer in answers
+        ]
         self._matching = [answer for answer in script if answer.match]
         self._ordered = [answer for answer in script if not answer.match]
         self._next = 0

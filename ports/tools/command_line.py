@@ -107,7 +107,9 @@ class CommandLine(Value):
     def signs(self) -> tuple[str, ...]:
         """Return everything that makes it more than one plain command."""
         redirections = [found for program in self.programs for found in program.redirections]
-        return self.operators + tuple(one.operator for one in redirections if not one.is_harmless)
+        return self.operators + tuple(
+            redirection.operator for redirection in redirections if not redirection.is_harmless
+        )
 
 
 def plain_name(name: str) -> str:

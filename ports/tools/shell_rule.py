@@ -86,7 +86,9 @@ def _stem(pattern: str) -> str:
 
 def _around(program: Program) -> list[Word]:
     """Return the assignments before a program, and the targets of its redirections."""
-    targets = [one.target for one in program.redirections if not one.is_harmless]
+    targets = [
+        redirection.target for redirection in program.redirections if not redirection.is_harmless
+    ]
     return [*program.assignments, *(target for target in targets if target is not None)]
 
 
@@ -226,7 +228,11 @@ class _Suspects:
             for program in line.programs
         ]
         # Whether it has texts that may be lines of their own, wherever they stand.
-        operators = [one.operator for program in line.programs for one in program.redirections]
+        operators = [
+            redirection.operator
+            for program in line.programs
+            for redirection in program.redirections
+        ]
         is_fed = any("<<" in operator for operator in operators) or any(
             sign.strip() in ("|", "|&", "${", "$[") for sign in line.operators
         )
@@ -238,7 +244,11 @@ class _Suspects:
 
     def _add(self, program: Program, suspect: int | None) -> Iterator[str]:
         tokens: list[str] = []
-        texts = [one.target for one in program.redirections if one.operator.endswith("<<<")]
+        texts = [
+            redirection.target
+            for redirection in program.redirections
+            if redirection.operator.endswith("<<<")
+        ]
         words = [*program.assignments, *program.words, *(text for text in texts if text)]
         for at, word in enumerate(words, -len(program.assignments)):
             is_suspect = at <= 0 or (suspect is not None and at >= suspect)

@@ -245,9 +245,9 @@ def test_a_stop_says_whose_it_is() -> None:
         order=m.StopOrder(cause="stop", said=m.Said(text="", user="ann", client_id="k"))
     )
     [entry] = [
-        one
-        for one in stopping.interrupt(made.record, order, made.environment).entries
-        if isinstance(one, e.InterruptRequested)
+        entry
+        for entry in stopping.interrupt(made.record, order, made.environment).entries
+        if isinstance(entry, e.InterruptRequested)
     ]
     assert (entry.order.said.user, entry.order.said.client_id, entry.turn) == ("ann", "k", "t1")
 

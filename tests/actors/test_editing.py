@@ -29,7 +29,7 @@ def edited(*waiting: str, intent: Intent = Intent.CONVERSE) -> SimulatedProgram:
 
 def ran(made: SimulatedProgram) -> list[str]:
     """Return the texts of the messages whose turns began, in order."""
-    return [made.record.queue.items[one.item].text for one in entries(made, e.TurnStarted)]
+    return [made.record.queue.items[entry.item].text for entry in entries(made, e.TurnStarted)]
 
 
 def test_the_message_behind_it_runs_first() -> None:

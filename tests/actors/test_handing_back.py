@@ -44,7 +44,7 @@ def defer(made: SimulatedProgram, *calls: dict[str, str]) -> None:
 
 def results(made: SimulatedProgram) -> list[tuple[str, str]]:
     """Return what the calls returned: status and text."""
-    return [(one.end.status, one.messages[0].text) for one in entries(made, e.ToolEnded)]
+    return [(entry.end.status, entry.messages[0].text) for entry in entries(made, e.ToolEnded)]
 
 
 def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
@@ -62,9 +62,9 @@ def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
         "ann",
         "use tabs",
     )
-    assert [one.text for one in made.record.queue.waiting()] == ["use tabs", "later"]
+    assert [item.text for item in made.record.queue.waiting()] == ["use tabs", "later"]
     run(made)
-    assert [one.item for one in entries(made, e.TurnStarted)] == ["m1", "m4", "m3"]
+    assert [entry.item for entry in entries(made, e.TurnStarted)] == ["m1", "m4", "m3"]
     assert results(made)[0][0] == "ok"
 
 
@@ -73,7 +73,7 @@ def test_several_go_back_in_order_and_each_once() -> None:
     made = steered("use tabs", "no emoji")
     defer(made, {"why": "w", "message": "use"}, {"why": "w", "message": "No  emoji."})
     run(made, lambda: made.record.turns["t1"].step == 3 and bool(made.ports.models))
-    assert [one.text for one in made.record.queue.waiting()] == ["use tabs", "no emoji"]
+    assert [item.text for item in made.record.queue.waiting()] == ["use tabs", "no emoji"]
     defer(made, {"why": "w", "message": "use tabs"})
     run(made, lambda: len(results(made)) == 3)
     status, text = results(made)[2]
@@ -89,7 +89,7 @@ def test_a_held_queue_holds_what_is_handed_back() -> None:
     run(made, lambda: made.record.queue.state == "held")
     defer(made, {"why": "w"})
     run(made)
-    assert [one.text for one in made.record.queue.waiting()] == ["use tabs", "later"]
+    assert [item.text for item in made.record.queue.waiting()] == ["use tabs", "later"]
     assert len(entries(made, e.TurnStarted)) == 1
 
 
@@ -111,7 +111,7 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
     run(made)
     assert made.record.turns["t1"].state == "interrupted"
     assert made.record.state == "idle"
-    there = [one.text for one in made.record.queue.waiting()]
+    there = [item.text for item in made.record.queue.waiting()]
     assert there == ["use tabs"] * len(entries(made, e.Deferred))
 
 
@@ -151,7 +151,7 @@ def record(*texts: str) -> QueueRecord:
 def test_a_message_is_named_by_its_words(words: str, item: str) -> None:
     """Exactly, else by how it begins, else by a part; as the model saw it, case aside."""
     found = hand_back(record("use tabs", "use tabs in tests", "no emoji at all"), order(words))
-    assert [getattr(one, "item", "") for one in found.entries] == [item]
+    assert [getattr(entry, "item", "") for entry in found.entries] == [item]
 
 
 @pytest.mark.parametrize(

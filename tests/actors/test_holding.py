@@ -12,13 +12,13 @@ from steersman.simulator.program import SimulatedProgram
 def texts(made: SimulatedProgram, *, is_held: bool) -> list[str]:
     """Return what waits, in order: what is held of it, or what is not."""
     queue = made.record.queue
-    return [one.text for one in queue.waiting() if queue.holds(one) == is_held]
+    return [item.text for item in queue.waiting() if queue.holds(item) == is_held]
 
 
 def ran(made: SimulatedProgram) -> list[str]:
     """Return the messages whose turns have ended, in order."""
-    turns = [made.record.turns[one.turn] for one in entries(made, e.TurnEnded, e.Interrupted)]
-    return [made.record.queue.items[one.item].text for one in turns]
+    turns = [made.record.turns[entry.turn] for entry in entries(made, e.TurnEnded, e.Interrupted)]
+    return [made.record.queue.items[turn.item].text for turn in turns]
 
 
 def held(after: str = "fresh") -> SimulatedProgram:
@@ -58,7 +58,7 @@ def test_a_steer_that_comes_too_late_is_not_held() -> None:
     made = held()
     say(made, "steer", Intent.EXPLICIT_STEER)
     run(made)
-    assert "steer" in [one.said.text for one in entries(made, e.Queued)]
+    assert "steer" in [entry.said.text for entry in entries(made, e.Queued)]
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old"], [])
 
 

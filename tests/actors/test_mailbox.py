@@ -67,7 +67,7 @@ def test_order_of_each_sender(system: ActorSystem) -> None:
         thread.join()
     ref.ask(Data("end"), timeout=seconds(10))
     for name in range(4):
-        assert [one[1] for one in heard if one != "end" and one[0] == name] == list(range(2_000))
+        assert [row[1] for row in heard if row != "end" and row[0] == name] == list(range(2_000))
 
 
 def test_the_outside_is_bounded(hand: Hand) -> None:

@@ -100,7 +100,7 @@ def test_whoever_may_not_speak_is_given_back_everything(shared: SimulatedProgram
         FromPerson(message=m.SideTalk(said=m.Said(text="psst", user="eve")), user="eve", may=())
     )
     run(shared)
-    assert [one.reason for one in facts(shared, m.MessageRejected)] == ["not_allowed"] * 2
+    assert [fact.reason for fact in facts(shared, m.MessageRejected)] == ["not_allowed"] * 2
     assert {item.said.user for item in shared.record.queue.items.values()} == {"ann"}
 
 

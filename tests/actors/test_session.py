@@ -21,7 +21,7 @@ def test_a_turn() -> None:
     made = program()
     say(made, "hello")
     run(made)
-    kinds = [type(one).__name__ for one in entries(made)]
+    kinds = [type(entry).__name__ for entry in entries(made)]
     assert kinds == [
         "SessionOpened",
         "Queued",
@@ -90,7 +90,7 @@ def test_a_steer_that_waits_when_everything_dies_is_requeued() -> None:
     made.crash()
     made.restart()
     run(made)
-    assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
+    assert [item.state for item in made.record.queue.live()] == ["interrupted", "pending"]
     assert made.record.queue.state == "held"
     made.say(m.ResumeQueue())
     run(made)
@@ -103,7 +103,7 @@ def test_what_was_about_to_run_does_not_run_after_a_crash() -> None:
     say(made, "first")
     run(made, lambda: bool(made.ports.models))
     say(made, "instead")  # busy mode interrupt: it is next
-    run(made, lambda: any(one.text == "instead" for one in made.record.queue.live()))
+    run(made, lambda: any(item.text == "instead" for item in made.record.queue.live()))
     run(made, lambda: made.durable == made.record.seq)
     made.crash()
     made.restart()
@@ -123,7 +123,7 @@ def test_a_steer_enters_before_the_cut() -> None:
     say(made, "steer", Intent.EXPLICIT_STEER)
     made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     run(made)
-    kinds = [type(one) for one in entries(made)]
+    kinds = [type(entry) for entry in entries(made)]
     if e.Steered in kinds:
         assert kinds.index(e.Steered) < kinds.index(e.InterruptRequested)
     assert made.record.state == "idle"
@@ -159,7 +159,7 @@ def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
     run(made, lambda: bool(made.ports.models))
     made.say(m.UserMessage(type="normal", said=m.Said(text="instead"), intent=intent))
     run(made)
-    assert [one.text for one in made.record.queue.items.values()] == ["first", "instead"]
+    assert [item.text for item in made.record.queue.items.values()] == ["first", "instead"]
     assert made.record.queue.items["m2"].state == "done"
 
 
@@ -170,7 +170,7 @@ def test_a_repeated_message_is_known_only_when_it_is_durable() -> None:
     say(made, "hello", client_id="k")
     run(made)
     assert len(entries(made, e.Queued)) == 1
-    assert [one.id for one in facts(made, m.MessageKnown)] == ["m1"]
+    assert [fact.id for fact in facts(made, m.MessageKnown)] == ["m1"]
 
 
 def test_a_repeated_interrupt_stops_one_turn() -> None:
@@ -194,7 +194,7 @@ def test_after_leaving_nothing_is_taken() -> None:
     run(made)
     say(made, "hello")
     run(made)
-    assert [one.reason for one in facts(made, m.MessageRejected)] == ["session_suspended"]
+    assert [fact.reason for fact in facts(made, m.MessageRejected)] == ["session_suspended"]
     assert made.record.state == "suspended"
 
 
@@ -234,7 +234,7 @@ def test_a_broken_store_stops_everything() -> None:
     told = len(made.history)
     say(made, "still there?")
     run(made)
-    assert [type(one).__name__ for one in made.history[told:]] == ["Uttered", "Passed"]
+    assert [type(happening).__name__ for happening in made.history[told:]] == ["Uttered", "Passed"]
     assert not made.ports.tools
     assert performed(made, m.StopTool)
 

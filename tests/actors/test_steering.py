@@ -48,9 +48,9 @@ def test_a_steer_cuts_the_stream() -> None:
     made.say(STEER)
     run(made, lambda: len(performed(made, m.CallModel)) == 2)
     (cut,) = entries(made, e.AnswerCut)
-    assert [one.text for one in cut.messages] == [came]
+    assert [message.text for message in cut.messages] == [came]
     assert performed(made, m.CancelModel) == [m.CancelModel(turn="t1")]
-    said = [(one.role, one.text) for one in performed(made, m.CallModel)[1].messages]
+    said = [(message.role, message.text) for message in performed(made, m.CallModel)[1].messages]
     assert said == [
         ("user", "work"),
         ("assistant", came),
@@ -103,7 +103,7 @@ def test_steers_are_bounded_like_the_queue() -> None:
         )
     )
     run(made)
-    facts = [one.fact for one in made.history if isinstance(one, Passed)]
+    facts = [happening.fact for happening in made.history if isinstance(happening, Passed)]
     full = m.FULL_QUEUE.format(2)
     assert facts == [
         m.MessageRejected(
@@ -113,7 +113,7 @@ def test_steers_are_bounded_like_the_queue() -> None:
             reason="queue_full", said=m.Said(text="remark 3", client_id="s3"), hint=full
         ),
         m.MessageRejected(reason="queue_full", said=m.Said(text="later", client_id="q"), hint=full),
-        *[one for one in facts if not isinstance(one, m.MessageRejected)],
+        *[fact for fact in facts if not isinstance(fact, m.MessageRejected)],
     ]
     (steered,) = entries(made, e.Steered)
     assert steered.items == ("m2", "m3")
@@ -189,7 +189,7 @@ def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
         lambda: bool(entries(made, e.InterruptCalledOff) and made.record.queue.waiting()),
     )
     assert made.record.stops["i1"].state == "called_off"
-    assert [one.text for one in made.record.queue.waiting()] == ["tabs" if says_more else "stop"]
+    assert [item.text for item in made.record.queue.waiting()] == ["tabs" if says_more else "stop"]
     run(made, lambda: made.record.turn == "t2")
     assert {stop.cause for stop in entries(made, e.InterruptRequested)} <= {"budget"}
     assert not performed(made, m.StopTool)
@@ -205,7 +205,7 @@ def test_undo_after_the_tool_has_ended_offers_the_turn() -> None:
     made.say(m.TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)
-    assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
+    assert [item.state for item in made.record.queue.live()] == ["interrupted", "pending"]
 
 
 def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:

@@ -43,4 +43,4 @@ def _journals(place: Place) -> Iterator[list[Appended]]:
     with stored(os.environ | place.environ) as store:
         for row in store.sessions():
             entries = store.entries(row.session)
-            yield [Appended(seq=one.seq, entry=decode_entry(one.data)) for one in entries]
+            yield [Appended(seq=entry.seq, entry=decode_entry(entry.data)) for entry in entries]

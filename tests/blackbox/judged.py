@@ -15,7 +15,7 @@ Start = Callable[..., tuple[ModelServer, ModelServer]]
 
 def counting(request: Recorded) -> Behaviour:
     """An agent that says something else in each turn."""
-    turns = sum(one["role"] == "user" for one in request.body["messages"])
+    turns = sum(message["role"] == "user" for message in request.body["messages"])
     return Text(f"That was step {turns}.")
 
 

@@ -172,13 +172,13 @@ def wrong_file(disk: Disk, events: Sequence[Mapping[str, Any]]) -> str:
 
 def told(run: Sequence[Operation]) -> list[dict[str, Any]]:
     """Return the events that were said in whole lines."""
-    said = b"".join(one.data for one in run if one.kind == "said").decode()
+    said = b"".join(entry.data for entry in run if entry.kind == "said").decode()
     return [json.loads(line) for line in said.split("\n")[:-1]]
 
 
 def fault_of(disk: Disk, events: Sequence[dict[str, Any]]) -> str:
     """Open a store on this disk; return what is missing of the acknowledged entries, or nothing."""
-    sure = [one for one in events if one["seq"] is not None]
+    sure = [event for event in events if event["seq"] is not None]
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         disk.write(Path(name))
         try:
@@ -187,7 +187,7 @@ def fault_of(disk: Disk, events: Sequence[dict[str, Any]]) -> str:
             return str(fault)
     if record is None:
         return "the session" if sure else ""
-    if record.seq < max((one["seq"] for one in sure), default=0):
+    if record.seq < max((event["seq"] for event in sure), default=0):
         return f"entries after {record.seq}"
     items = {name: (one.text, one.state) for name, one in record.queue.items.items()}
     for one in sure:
@@ -209,7 +209,9 @@ def found_in(folder: Path) -> SessionRecord | None:
         for row in store.sessions():
             assert store.claim(row.session, "after")
             record = load_record(store, row.session)
-            assert [one.seq for one in store.entries(row.session)] == [*range(1, record.seq + 1)]
+            assert [entry.seq for entry in store.entries(row.session)] == [
+                *range(1, record.seq + 1)
+            ]
             return record
         return None
     finally:

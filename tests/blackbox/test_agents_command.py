@@ -70,7 +70,7 @@ def test_after_a_crash_the_list_is_what_the_next_owner_finds(
     assert (nobody.returncode, "is not open" in nobody.stderr) == (1, True)
     assert "Traceback" not in nobody.stderr
     before = place.stored()["seq"]
-    assert [one["state"] for one in agents(place)] == ["interrupted"]
+    assert [agent["state"] for agent in agents(place)] == ["interrupted"]
     assert place.stored()["seq"] == before
     assert place.run("agents", "stop", "last", "kid").returncode == 1
 
@@ -92,8 +92,8 @@ def test_a_waiting_message_is_handed_to_whom_it_names(
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert chat.close() == 0
     holders = [
-        one.body["messages"][1]["content"]
-        for one in server.requests
-        if "[New message from user] use tabs" in str(one.body["messages"])
+        request.body["messages"][1]["content"]
+        for request in server.requests
+        if "[New message from user] use tabs" in str(request.body["messages"])
     ]
     assert set(holders) == {"count the stars" if child else "build the report"}

@@ -87,7 +87,7 @@ for method, params in {CALLS!r}:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds(30)
     )
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
-    results = [one.get("result", one) for one in answers]
+    results = [answer.get("result", answer) for answer in answers]
     assert results[0]["sessions"] == [
         {
             "id": chat.session,

@@ -6,7 +6,7 @@ from support.model_server import Text, Tools
 
 def bodies(server) -> list[dict]:
     """What the model was sent, oldest first."""
-    return [one.body for one in server.requests]
+    return [request.body for request in server.requests]
 
 
 def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate) -> None:
@@ -37,10 +37,10 @@ def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate
         bodies(server)[1]["messages"][-1]["content"]
     )
     chat.wait_quiet()
-    said = [str(one["messages"][-1]["content"]) for one in bodies(server)]
-    assert any(one.endswith("```\nthird\n```") for one in said)
-    assert any(one.endswith("```\nfourth\n```") for one in said)
-    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == []
+    said = [str(body["messages"][-1]["content"]) for body in bodies(server)]
+    assert any(text.endswith("```\nthird\n```") for text in said)
+    assert any(text.endswith("```\nfourth\n```") for text in said)
+    assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == []
     assert chat.close() == 0
 
 
@@ -75,7 +75,7 @@ def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serv
     chat.wait("notice", text="Instructions from AGENTS.md (23 characters).")
     chat.send("begin")
     chat.wait("turn_ended", session=chat.session)
-    first = [one["messages"][0]["content"] for one in bodies(server)]
+    first = [body["messages"][0]["content"] for body in bodies(server)]
     assert all("Always speak in rhymes." in one for one in first)
     assert len(set(first)) == 1
     (place.folder / "AGENTS.md").write_text("Speak as you like.\n")

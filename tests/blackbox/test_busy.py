@@ -44,10 +44,10 @@ def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate)
     said = "[New message from user] use tabs\n\n[New message from Ann] and be brief"
     assert last_message(server, 1) == ("user", said)
     steered = chat.seen("steered")
-    assert [one["id"] for one in steered] == [
-        one["id"] for one in chat.seen("accepted", **{"as": "steer"})
+    assert [row["id"] for row in steered] == [
+        event["id"] for event in chat.seen("accepted", **{"as": "steer"})
     ]
-    assert {one["turn"] for one in steered} == {chat.seen("turn_started")[0]["turn"]}
+    assert {event["turn"] for event in steered} == {chat.seen("turn_started")[0]["turn"]}
     assert len(chat.seen("turn_started")) == 1
 
 

@@ -198,7 +198,7 @@ def test_a_time_limit_ends_it_with_all_that_it_started(place: Place) -> None:
     status, step = outcome(place, file)
     assert status == "failed"
     assert "it took longer than 0.8 s" in str(step)
-    assert not [one for one in place.processes().values() if "sleep" in one]
+    assert not [process for process in place.processes().values() if "sleep" in process]
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
@@ -218,5 +218,5 @@ def test_stopped_or_killed_in_the_middle(place: Place, gate: Gate, is_killed: bo
         chat.send("stop")
         assert chat.wait("run_ended")["status"] == "interrupted"
         assert chat.ended() == 130
-    assert not [one for one in place.processes().values() if "sleep" in one]
+    assert not [process for process in place.processes().values() if "sleep" in process]
     assert (place.folder / "ran").read_text() == "x"

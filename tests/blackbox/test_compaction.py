@@ -20,13 +20,15 @@ PROVIDERS = ("openai", "anthropic")
 
 def said(server: ModelServer) -> list[list[tuple[str, str]]]:
     """Return what each request held, apart from the instructions: who, and how it begins."""
-    return [[_plain(one) for one in request.body["messages"]] for request in server.requests]
+    return [
+        [_plain(message) for message in request.body["messages"]] for request in server.requests
+    ]
 
 
 def _plain(message: dict[str, Any]) -> tuple[str, str]:
     content = message["content"]
     parts = [{"text": content}] if isinstance(content, str) else (content or [])
-    text = "".join(str(one.get("text", one.get("content", ""))) for one in parts)
+    text = "".join(str(part.get("text", part.get("content", ""))) for part in parts)
     return message["role"], text
 
 
@@ -58,22 +60,22 @@ def test_older_turns_are_summed_up_when_the_window_is_nearly_full(
     done = chat.seen("compacted")[0]
     assert (done["how"], done["summary"]) == ("summary", "You talked of three things.")
     assert done["after"] < done["before"] / 2
-    notices = [one["text"] for one in chat.seen("notice")]
-    assert any("window is" in one and "% full" in one for one in notices)
+    notices = [event["text"] for event in chat.seen("notice")]
+    assert any("window is" in notice and "% full" in notice for notice in notices)
     talk(chat, "five")
     chat.kill()
     again = place.chat("--continue")
     talk(again, "six")
     requests = said(server)
     [at] = [number for number, one in enumerate(requests) if SUM in one[-1][1]]
-    after = [one for one in requests[at + 1] if one[0] != "system"]
+    after = [row for row in requests[at + 1] if row[0] != "system"]
     assert "You talked of three things." in after[0][1]
     assert after[-1] == ("user", "four")
     for number in range(1, len(requests)):
         if number not in (at, at + 1):
             before = requests[number - 1]
             assert requests[number][: len(before)] == before
-    assert next(one for one in requests[at] if one[0] != "system") == ("user", "one")
+    assert next(row for row in requests[at] if row[0] != "system") == ("user", "one")
     assert [role for role, _ in after] == ["user", "assistant", "user"]
     assert again.close() == 0
 
@@ -95,7 +97,7 @@ def test_compact_at_will(place: Place, serve) -> None:
     chat.wait("compacted")
     assert chat.close() == 0
     assert chat.seen("notice", text="Not summed up: there are no messages since the last summary.")
-    last = [one for one in said(server)[-1] if one[0] != "system"]
+    last = [row for row in said(server)[-1] if row[0] != "system"]
     assert len(last) == 3
     assert last[-1] == ("user", "three")
 
@@ -172,7 +174,7 @@ def test_old_results_go_before_anything_is_summed_up(place: Place, serve) -> Non
     [done] = chat.seen("compacted")
     assert (done["how"], done["turn"], done["reason"]) == ("pruned", "t3", None)
     requests = said(server)
-    assert not any(SUM in one[-1][1] for one in requests)
+    assert not any(SUM in request[-1][1] for request in requests)
     results = [text for role, text in requests[-1] if role == "tool"]
     assert [text.startswith("[left out to make room") for text in results] == [True] * 2 + [
         False

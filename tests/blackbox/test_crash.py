@@ -34,7 +34,7 @@ def shell(command: str) -> Tools:
 
 def brief(items: list[Event]) -> list[tuple[str, str]]:
     """Return items as (state, text)."""
-    return [(one["state"], one["text"]) for one in items]
+    return [(item["state"], item["text"]) for item in items]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     )
     chat = begin(place, gate, "")
     session = chat.session
-    accepted = [one["id"] for one in chat.seen("accepted")]
+    accepted = [event["id"] for event in chat.seen("accepted")]
     chat.kill()
     wait_gone(place.processes())
     (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
@@ -84,7 +84,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert (started["resumed"], later.session) == (True, session)
     assert later.kinds("session_started", "recovered") == ["session_started", "recovered"]
     assert recovered["cause"] == "crash"
-    assert [one["id"] for one in recovered["items"]] == accepted
+    assert [item["id"] for item in recovered["items"]] == accepted
     assert brief(recovered["items"]) == [
         ("interrupted", "first"),
         ("pending", "second"),
@@ -113,7 +113,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     for item in accepted:
         assert later.wait("turn_ended", status="completed")["item"] == item
     assert later.close() == 0
-    prompts = [one.prompt.splitlines()[-1] for one in server.requests]
+    prompts = [request.prompt.splitlines()[-1] for request in server.requests]
     assert prompts == ["first", "new", "first", "second", "third"]
     assert len(later.seen("tool_started")) == 0
     why = place.run("why", session, accepted[0])
@@ -138,7 +138,7 @@ def test_what_has_streamed_outlives_a_kill(place: Place, serve) -> None:
     again.send("/queue resume")
     again.wait_text("Here I am again.")
     messages = server.requests[-1].body["messages"]
-    (said,) = [one["content"] for one in messages if one["role"] == "assistant"]
+    (said,) = [message["content"] for message in messages if message["role"] == "assistant"]
     assert said.startswith("word0 word1")
     assert said.endswith("[Interrupted before an answer was given.]")
     assert words.startswith(said.partition("\n")[0].strip())
@@ -152,7 +152,7 @@ def test_end_of_input_leaves_held_things_held(place: Place, serve, gate: Gate) -
     for cause in ("crash", "exit"):
         later = place.chat("--continue")
         assert later.close() == 0
-        assert [one["cause"] for one in later.seen("recovered")] == [cause]
+        assert [event["cause"] for event in later.seen("recovered")] == [cause]
         states = [state for state, _ in brief(later.seen("recovered")[0]["items"])]
         assert states == ["interrupted", "pending", "pending"]
     assert len(server.requests) == 1

@@ -351,7 +351,7 @@ def test_the_configuration(place: Place) -> None:
     found = shown["config"]["busy_input_mode"], shown["sources"]["busy_input_mode"]
     assert found == ("steer", str(file))
     assert str(file) in told(place, "config", "path")
-    paths = {one["what"]: one for one in printed(place, "config", "path", "--json")["paths"]}
+    paths = {path["what"]: path for path in printed(place, "config", "path", "--json")["paths"]}
     assert (paths["user"]["path"], paths["project"]["exists"]) == (str(file), False)
     assert printed(place, "config", "check", "--json") == {
         "ok": True,

@@ -75,9 +75,9 @@ def test_the_script_gets_json_and_prints_the_result(place: Place, begin: Any) ->
     assert json.loads(given) == {"id": "7", "fields": ["title"]}
     assert (keys, beside, end) == ("0", "beside", "[exit code 1]")
     (offered,) = [
-        one["function"]
-        for one in server.requests[0].body["tools"]
-        if one["function"]["name"] == "ticket"
+        tool["function"]
+        for tool in server.requests[0].body["tools"]
+        if tool["function"]["name"] == "ticket"
     ]
     assert offered["description"] == "Look up a ticket."
     assert offered["parameters"]["required"] == ["id"]
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_refused_before_it_runs(place: Place, begin: Any) -
     assert chat.close() == 0
     said = str(server.requests[1].body["messages"])
     assert [fault for _, fault in wrong if fault not in said.replace('\\\\"', '"')] == []
-    told = [one["status"] for one in chat.seen("tool_ended")]
+    told = [event["status"] for event in chat.seen("tool_ended")]
     assert told == ["failed"] * 5 + ["ok"]
     assert said_to_model(server) == "(no output)"
     assert (place.folder / "ran").exists()
@@ -150,7 +150,7 @@ def test_a_rule_denies_it(place: Place, begin: Any) -> None:
     chat = place.chat("--yes", "go")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["denied"]
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["denied"]
     assert not (place.folder / "ran").exists()
 
 
@@ -169,7 +169,7 @@ def test_a_time_limit_ends_all_that_it_started(place: Place, begin: Any, gate: G
     chat.wait("tool_ended", status="timed_out")
     chat.wait("turn_ended", status="completed")
     assert said_to_model(server) == "before\n[timed out after 0.5 s and was stopped]"
-    assert not [one for one in place.processes().values() if "sleep" in one]
+    assert not [process for process in place.processes().values() if "sleep" in process]
     assert chat.close() == 0
 
 
@@ -181,8 +181,8 @@ def test_a_stop_in_the_middle_leaves_nothing(place: Place, begin: Any, gate: Gat
     chat.send("stop")
     stopped = chat.wait("stopped")
     assert (len(stopped["killed"]) >= 2, stopped["survivors"]) == (True, [])
-    assert not [one for one in place.processes().values() if "sleep" in one]
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["killed"]
+    assert not [process for process in place.processes().values() if "sleep" in process]
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["killed"]
     assert chat.close() == 0
 
 

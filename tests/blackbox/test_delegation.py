@@ -14,7 +14,7 @@ PARENT, KID = "build the report", "count the stars"
 
 def delegate(*calls: dict[str, Any], match: str = PARENT) -> Tools:
     """Answer with calls of the tool `delegate`."""
-    return Tools([{"tool": "delegate", "arguments": one} for one in calls], match=match)
+    return Tools([{"tool": "delegate", "arguments": call} for call in calls], match=match)
 
 
 def shell(command: str, match: str = KID, text: str = "") -> Tools:
@@ -58,13 +58,15 @@ def family(place: Place, serve, gate: Gate) -> Callable[..., tuple[Chat, ModelSe
 
 def of(chat: Chat, *kinds: str) -> list[Event]:
     """Return the events of the session itself, not of its children."""
-    return [one for one in chat.seen(*kinds) if "parent" not in one]
+    return [event for event in chat.seen(*kinds) if "parent" not in event]
 
 
 def results(server: ModelServer, request: int) -> list[str]:
     """Return what the tool calls of a request's conversation gave."""
     return [
-        one["content"] for one in server.requests[request].body["messages"] if one["role"] == "tool"
+        message["content"]
+        for message in server.requests[request].body["messages"]
+        if message["role"] == "tool"
     ]
 
 
@@ -111,12 +113,12 @@ def test_a_child_of_a_child_is_stopped_by_its_name(place: Place, serve, gate: Ga
     chat.send(PARENT)
     pid = gate.wait()
     agents = chat.ask("/agents")["data"]["agents"]
-    assert [(one["path"], one["depth"]) for one in agents] == [("boss", 0), ("boss/kid", 1)]
+    assert [(agent["path"], agent["depth"]) for agent in agents] == [("boss", 0), ("boss/kid", 1)]
     assert chat.ask("/agents stop kid")["ok"]
     assert chat.wait("child_ended", name="boss")["status"] == "completed"
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert not wait_gone([pid], 0.0)
-    assert [one["status"] for one in chat.seen("child_ended", name="kid")] == ["cancelled"]
+    assert [event["status"] for event in chat.seen("child_ended", name="kid")] == ["cancelled"]
     assert chat.close() == 0
 
 
@@ -140,7 +142,7 @@ def test_a_background_child_outlives_the_turn(place: Place, family, gate: Gate) 
     gate.open()
     chat.wait("child_ended", status="completed")
     items = chat.wait("queue", items=lambda items: bool(items), session=chat.session)["items"]
-    assert [(one["state"], one["text"]) for one in items] == [("offered", "All is well.")]
+    assert [(item["state"], item["text"]) for item in items] == [("offered", "All is well.")]
     assert chat.ask("/queue keep")["ok"]
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert chat.close() == 0
@@ -184,7 +186,7 @@ def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) 
     again = place.chat("--yes", "--resume", session)
     again.wait("recovered")
     agents = again.ask("/agents")["data"]["agents"]
-    assert [(one["name"], one["state"]) for one in agents] == [("kid", "interrupted")]
+    assert [(agent["name"], agent["state"]) for agent in agents] == [("kid", "interrupted")]
     assert len(server.requests) == asked
     again.send("/queue resume")
     assert again.wait("child_started")["resumed"]
@@ -214,7 +216,7 @@ def test_new_finalizes_children(place: Place, family) -> None:
     assert chat.ask("/new")["ok"]
     assert not wait_gone([pid], 0.0)
     assert chat.close() == 0
-    finalized = [one["session"] for one in chat.seen("session_finalized")]
+    finalized = [event["session"] for event in chat.seen("session_finalized")]
     assert finalized == [f"{first}-1", first]
 
 
@@ -252,7 +254,7 @@ def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
     assert question["parent"] == chat.session
     listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
     shown = json.loads(place.run("sessions", "show", "last", "--json").stdout)["session"]
-    for session in (next(one for one in listed if one["id"] == chat.session), shown):
+    for session in (next(row for row in listed if row["id"] == chat.session), shown):
         assert (session["state"], session["needs"]) == ("waiting", "1 question")
     chat.answer(question, "allow")
     chat.wait("child_ended", status="completed")
@@ -283,7 +285,7 @@ def test_an_agent_dismisses_its_own_subagent(place: Place, serve, gate: Gate) ->
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert chat.close() == 0
     assert not place.processes()
-    said = [one["content"] or "" for one in server.requests[-1].body["messages"]]
+    said = [message["content"] or "" for message in server.requests[-1].body["messages"]]
     assert any("No subagent `other` works" in one for one in said)
     assert said[-1].startswith("[Result from kid]")
     assert "I have seen 7 so far." in said[-1]

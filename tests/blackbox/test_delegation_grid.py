@@ -37,7 +37,7 @@ class Scene:
     @property
     def names(self) -> list[str]:
         """Who the agent's own children are."""
-        return [one["name"] for one in self.calls]
+        return [call["name"] for call in self.calls]
 
 
 def kid(name: str, task: str = "", **more: Any) -> dict[str, Any]:
@@ -69,7 +69,9 @@ class Stage:
 
     def __init__(self, place: Place, scene: Scene) -> None:
         self.place, self.scene = place, scene
-        self.gates = {one: Gate(place.folder, one) for one in (*scene.workers, *scene.waiting)}
+        self.gates = {
+            worker: Gate(place.folder, worker) for worker in (*scene.workers, *scene.waiting)
+        }
         self.server = ModelServer(self.answer)
         place.configure(self.server.base_url, rest=scene.rest)
 
@@ -78,10 +80,10 @@ class Stage:
         said = request.body["messages"]
         start = max(at for at, one in enumerate(said) if _is_task(one))
         verb, _, name = said[start]["content"].partition(" ")
-        step = sum(one["role"] == "assistant" for one in said[start:])
+        step = sum(message["role"] == "assistant" for message in said[start:])
         match verb, step:
             case "build", 0:
-                return Tools([{"tool": "delegate", "arguments": one} for one in self.scene.calls])
+                return Tools([{"tool": "delegate", "arguments": call} for call in self.scene.calls])
             case "build", 1 if self.scene.aside:
                 return self._work("own")
             case "lead", 0:
@@ -98,13 +100,17 @@ class Stage:
     def begin(self, chat: Chat) -> dict[str, int]:
         """Let the agent delegate; return the process ids of those at work."""
         chat.send({"text": PARENT, "as": "auto"})
-        return {one: self.gates[one].wait() for one in self.scene.workers}
+        return {worker: self.gates[worker].wait() for worker in self.scene.workers}
 
     def heard(self, text: str) -> set[str]:
         """Say in whose requests a message is this text, or is it labelled: by their tasks."""
         found: set[str] = set()
         for request in self.server.requests:
-            texts = [one["content"] for one in request.body["messages"] if one["role"] == "user"]
+            texts = [
+                message["content"]
+                for message in request.body["messages"]
+                if message["role"] == "user"
+            ]
             if any(text in one.split("\n") for one in texts):
                 found.add(texts[0].partition(" ")[2])
         return found
@@ -219,7 +225,7 @@ def assert_behind_results(stage: Stage) -> None:
     """What is for the agent comes right behind the results it waited for, before its answer."""
     for request in stage.server.requests:
         said = request.body["messages"]
-        texts = [str(one["content"]).split("\n") for one in said]
+        texts = [str(message["content"]).split("\n") for message in said]
         for at, lines in enumerate(texts):
             if "[New message from user] and then" in lines:
                 assert said[at - 1]["role"] == "tool"
@@ -254,7 +260,9 @@ def test_a_cancel_leaves_no_process(place: Place, name: str) -> None:
             pids = stage.begin(chat)
             chat.send(said)
             ended = [chat.wait("child_ended", session=chat.session) for _ in stage.scene.names]
-            assert {(one["status"], one.get("resumable")) for one in ended} == {("cancelled", True)}
+            assert {(event["status"], event.get("resumable")) for event in ended} == {
+                ("cancelled", True)
+            }
             stopped = chat.wait("stopped", session=chat.session)
             assert set(pids.values()) <= set(stopped["killed"])
             assert (stopped["survivors"], stage.place.left()) == ([], [])
@@ -266,7 +274,7 @@ def test_a_cancel_leaves_no_process(place: Place, name: str) -> None:
         assert again.signal(signal.SIGINT) == 130
         assert not wait_gone(pids.values(), 0.0)
         assert not place.processes()
-        assert not {first} & {one["session"] for one in again.events}
+        assert not {first} & {event["session"] for event in again.events}
         assert all("user" in {said["role"] for said in one.body["messages"]} for one in asked)
 
 
@@ -298,7 +306,7 @@ def end_for_good(stage: Stage, chat: Chat) -> str:
     assert chat.ask("/new --yes")["ok"]
     assert not wait_gone(pids.values(), 0.0)
     assert stage.place.left() == []
-    ended = {one["session"] for one in chat.seen("session_finalized")}
+    ended = {event["session"] for event in chat.seen("session_finalized")}
     assert first in ended
     return first
 
@@ -312,7 +320,7 @@ def crash(stage: Stage, chat: Chat) -> Chat:
     again = stage.place.chat("--yes", "--continue")
     again.wait("recovered")
     agents: Iterable[dict[str, Any]] = again.ask("/agents")["data"]["agents"]
-    assert {(one["state"]) for one in agents} == {"interrupted"}
+    assert {(agent["state"]) for agent in agents} == {"interrupted"}
     assert len(stage.server.requests) == asked
     assert stage.place.left() == []
     return again
@@ -350,8 +358,8 @@ def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: G
         assert chat.close() == 0
     finally:
         wait.close()
-    said = [one for asked in server.requests for one in asked.body["messages"]]
-    assert any("subagent `ann` is changing" in str(one["content"]) for one in said)
+    said = [message for asked in server.requests for message in asked.body["messages"]]
+    assert any("subagent `ann` is changing" in str(message["content"]) for message in said)
     assert (place.folder / "notes.txt").read_text() == "from the parent"
 
 

@@ -102,11 +102,11 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     assert f"Files stay as they are: a.txt; {undo}." in done["text"]
     chat.wait("answer", text="Red.")
     asked = server.requests[-1].body["messages"]
-    assert [one["content"] for one in asked if one["role"] == "user"] == [
+    assert [message["content"] for message in asked if message["role"] == "user"] == [
         "write a.txt",
         "make it red",
     ]
-    assert [one["role"] for one in asked].count("tool") == 1
+    assert [message["role"] for message in asked].count("tool") == 1
     assert chat.close() == 0
     assert place.run("sessions", "revert", done["data"]["left"], "--to", "t1").returncode == 0
     assert not (place.folder / "a.txt").exists()

@@ -18,7 +18,7 @@ OF_GOALS = ("goal_achieved", "goal_stopped")
 def keep(log: Path, *events: str) -> str:
     """Write hooks that record their input."""
     run = json.dumps(["sh", "-c", f"cat >> {log}"])
-    return "".join(f'[[hooks]]\non = "{one}"\nrun = {run}\n' for one in events)
+    return "".join(f'[[hooks]]\non = "{event}"\nrun = {run}\n' for event in events)
 
 
 def told(log: Path) -> list[dict[str, Any]]:
@@ -45,21 +45,23 @@ def test_hooks_get_events_of_subagents_once(place: Place, serve, tmp_path: Path)
     chat.wait("turn_ended", status="completed", session=chat.session)
     chat.send("/finalize")
     assert chat.close() == 0
-    lives = [one for one in told(log) if one["event"] in OF_SESSIONS]
-    begun, over = ({one["session"] for one in lives if one["event"] == on} for on in OF_SESSIONS)
+    lives = [event for event in told(log) if event["event"] in OF_SESSIONS]
+    begun, over = (
+        {event["session"] for event in lives if event["event"] == on} for on in OF_SESSIONS
+    )
     assert begun == over  # each session that ends for good has begun, and once
     assert len(lives) == 6
-    assert {one["parent"] for one in lives} == {None, chat.session}
-    heard = [one for one in told(log) if one["event"] in OF_FAMILY]
-    assert {one["session"] for one in heard} == {chat.session}
-    assert Counter(one["event"] for one in heard) == dict.fromkeys(OF_FAMILY, 2)
-    starts = {one["child"]: one for one in heard if one["event"] == "subagent_start"}
-    ends = {one["child"]: one for one in heard if one["event"] == "subagent_end"}
+    assert {row["parent"] for row in lives} == {None, chat.session}
+    heard = [event for event in told(log) if event["event"] in OF_FAMILY]
+    assert {event["session"] for event in heard} == {chat.session}
+    assert Counter(event["event"] for event in heard) == dict.fromkeys(OF_FAMILY, 2)
+    starts = {event["child"]: event for event in heard if event["event"] == "subagent_start"}
+    ends = {event["child"]: event for event in heard if event["event"] == "subagent_end"}
     assert {name: one["task"] for name, one in starts.items()} == {
         "stars": "count stars",
         "moons": "count moons",
     }
-    assert len({one["child_session"] for one in starts.values()} - {chat.session}) == 2
+    assert len({started["child_session"] for started in starts.values()} - {chat.session}) == 2
     assert {name: (one["status"], one["text"]) for name, one in ends.items()} == {
         "stars": ("completed", "42 stars"),
         "moons": ("completed", "2 moons"),
@@ -100,7 +102,7 @@ model = "judge"
         place.close()
         agent.close()
         judging.close()
-    heard = [(one["event"], one["text"], one["state"]) for one in told(log)]
+    heard = [(event["event"], event["text"], event["state"]) for event in told(log)]
     assert heard == [
         ("goal_achieved", GOAL, "achieved"),
         ("goal_stopped", "fly to the moon", "impossible"),

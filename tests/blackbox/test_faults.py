@@ -135,8 +135,8 @@ def test_bad_tool_calls_are_answered_not_obeyed(place: Place, serve) -> None:
     ran = place.run("chat", "do it all")
     assert (ran.returncode, ran.stdout) == (4, "I see.\n")  # what lies outside needs a person
     asked, *said = server.requests[1].body["messages"][-len(calls) - 1 :]
-    assert [one["role"] for one in said] == ["tool"] * len(calls)
-    by_call = {one["tool_call_id"]: one["content"] for one in said}
+    assert [message["role"] for message in said] == ["tool"] * len(calls)
+    by_call = {message["tool_call_id"]: message["content"] for message in said}
     ids = [call["id"] for call in asked["tool_calls"]]
     results = {name: by_call[call] for name, call in zip(calls, ids, strict=True)}
     assert "hidden treasure" not in str(results)

@@ -89,7 +89,7 @@ def dead(hint: str) -> str:
         if name not in command.commands:
             return f"there is no command `{name}`"
         command = command.commands[name]
-    options = {option for one in command.params for option in one.opts} | {"--help"}
+    options = {option for param in command.params for option in param.opts} | {"--help"}
     unknown = [
         word for word in words if word.startswith("--") and word.split("=")[0] not in options
     ]

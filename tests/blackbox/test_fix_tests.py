@@ -35,13 +35,13 @@ def test_tests_are_repaired_until_gate_and_judge_agree(place: Place, serve: Any)
     )
     chat = run(place)
     ended = chat.wait("run_ended", session=chat.session)
-    states = {one["step"]: one["state"] for one in ended["steps"]}
+    states = {step["step"]: step["state"] for step in ended["steps"]}
     assert (ended["status"], states) == (
         "succeeded",
         {"test": "failed", "fix": "done", "again": "done"},
     )
     assert chat.close() == 0
-    judged = [one for one in server.requests if "## The goal" in one.prompt]
+    judged = [request for request in server.requests if "## The goal" in request.prompt]
     assert len(judged) == 1
     assert len((place.folder.parent / "asked").read_text().split()) == 4  # test, gate twice, again
 
@@ -51,7 +51,7 @@ def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None
     serve(Text("I don't know what to do."))
     chat = run(place)
     ended = chat.wait("run_ended", session=chat.session)
-    states = {one["step"]: one["state"] for one in ended["steps"]}
+    states = {step["step"]: step["state"] for step in ended["steps"]}
     assert (ended["status"], states["fix"]) == ("failed", "failed")
     assert "again" not in states or states["again"] == "blocked"
     assert ended["reason"]
@@ -76,7 +76,7 @@ def test_the_goal_of_a_step_goes_on_with_its_run(place: Place, serve: Any, how: 
     again = Chat(place, (*COMMAND, "run", "--json", "--yes", "--resume", "last"))
     place.chats.append(again)
     ended = again.wait("run_ended", session=again.session)
-    states = {one["step"]: one["state"] for one in ended["steps"]}
+    states = {step["step"]: step["state"] for step in ended["steps"]}
     assert (ended["status"], states["fix"]) == ("succeeded", "done")
     assert again.close() == 0
     assert again.seen("goal")[-1]["turns_total"] == 3

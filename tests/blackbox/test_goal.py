@@ -34,18 +34,18 @@ def test_a_goal_is_worked_for_until_it_is_done(place: Place, start: Start) -> No
     assert chat.close() == 0
     used = [achieved[name] for name in ("turns_used", "turns_total", "max_turns")]
     assert used == [3, 3, 20]
-    assert [one["verdict"] for one in chat.seen("verdict")] == ["continue", "continue", "done"]
+    assert [event["verdict"] for event in chat.seen("verdict")] == ["continue", "continue", "done"]
 
-    bodies = [one.body for one in agent.requests]
+    bodies = [request.body for request in agent.requests]
     assert len(bodies) == turns_of(chat) == 3
     assert bodies[0]["messages"][-1]["content"] == "all three steps are done"
     for before, after in itertools.pairwise(bodies):
         assert after["messages"][: len(before["messages"])] == before["messages"]
         assert after["tools"] == before["tools"]
-        assert [one["role"] for one in after["messages"]][-2:] == ["assistant", "user"]
+        assert [message["role"] for message in after["messages"]][-2:] == ["assistant", "user"]
         assert "not all of it is there" in after["messages"][-1]["content"]
-    asked = [one.body for one in judge.requests]
-    assert [one["temperature"] for one in asked] == [0.0, 0.0, 0.0]
+    asked = [request.body for request in judge.requests]
+    assert [row["temperature"] for row in asked] == [0.0, 0.0, 0.0]
     assert "verdict" in json.dumps(asked[0]["response_format"])
     seen = asked[2]["messages"][-1]["content"]
     for part in ("all three steps", "That was step 3.", "continue: not all of it is there"):
@@ -141,7 +141,7 @@ def test_changed_files_are_progress(place: Place, start: Start) -> None:
         said = request.body["messages"]
         if said[-1]["role"] == "tool":
             return Text("Working.")
-        turn = sum(one["role"] == "user" for one in said)
+        turn = sum(message["role"] == "user" for message in said)
         writes = turn <= 3
         command = f"echo {turn} > out.txt" if writes else "true"
         return Tools([{"tool": "shell", "arguments": {"command": command}}])
@@ -168,7 +168,7 @@ def test_a_judge_that_is_no_use_pauses_the_goal(
     chat.ask("/goal whatever")
     paused = wait_goal(chat, "paused", "judge_unusable")
     assert paused["turns_used"] == turns_of(chat) == 3
-    assert [one["verdict"] for one in chat.seen("verdict")] == ["continue"] * 3
+    assert [event["verdict"] for event in chat.seen("verdict")] == ["continue"] * 3
     assert chat.close() == 0
 
 
@@ -191,7 +191,7 @@ def test_a_persons_message_goes_first(place: Place, start: Start) -> None:
     achieved = wait_goal(chat, "achieved")
     assert chat.close() == 0
     door.close()
-    last = [one.body["messages"][-1]["content"] for one in agent.requests]
+    last = [request.body["messages"][-1]["content"] for request in agent.requests]
     assert last[:2] == ["paint the wall", "make it blue"]
     assert "Go on working" in last[2]
     assert achieved["turns_total"] == 2
@@ -243,7 +243,7 @@ def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
 
     def work(request: Recorded) -> Behaviour:
         said = request.body["messages"]
-        turn = sum(one["role"] == "user" for one in said)
+        turn = sum(message["role"] == "user" for message in said)
         if turn == 3 and said[-1]["role"] == "user":
             return Tools([{"tool": "write", "arguments": {"path": "ok", "content": "x"}}])
         return Text(f"Turn {turn}.")
@@ -252,7 +252,7 @@ def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
     chat = place.chat("--yes")
     assert chat.ask("/goal --gate 'sh -c \"echo ran >> log; test -e ok\"' make it so")["ok"]
     wait_goal(chat, "achieved")
-    said = [(one["by"], one["verdict"]) for one in chat.seen("verdict")]
+    said = [(event["by"], event["verdict"]) for event in chat.seen("verdict")]
     assert said == [("gate", "continue"), ("gate", "continue"), ("judge", "done")]
     assert len(judge.requests) == 1
     assert (place.folder / "log").read_text().split() == ["ran", "ran"]
@@ -271,7 +271,7 @@ def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Sta
     (place.folder / "built").write_text("")
     first = wait_goal(chat, "achieved")
     second = wait_goal(chat, "achieved")
-    assert [(one["text"], one["turns_total"]) for one in (first, second)] == [
+    assert [(event["text"], event["turns_total"]) for event in (first, second)] == [
         ("first", 2),
         ("second", 1),
     ]

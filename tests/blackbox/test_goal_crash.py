@@ -42,7 +42,7 @@ def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     lives = [1]
 
     def work(request: Recorded) -> Behaviour:
-        turn = sum(one["role"] == "user" for one in request.body["messages"])
+        turn = sum(message["role"] == "user" for message in request.body["messages"])
         hangs = lives == [1] and turn == 2 and stage in ("turn", "resumed")
         return Hang() if hangs else Text(f"Step {turn}.")
 
@@ -121,7 +121,7 @@ class GoalLife(Life):
             if "## The goal" in request.prompt:
                 return Text(next(waits))
             said = request.body["messages"]
-            turn = sum(one["role"] == "user" for one in said)
+            turn = sum(message["role"] == "user" for message in said)
             if turn == 2 and said[-1]["role"] == "user":
                 return Tools([{"tool": "write", "arguments": {"path": "ok", "content": "x"}}])
             return Text(f"That was step {turn}.")
@@ -139,10 +139,10 @@ class GoalLife(Life):
     def seen(self) -> tuple[int, int, int]:
         """Count the turns that reached the model, what the judge was asked, and the gate's runs."""
         turns, judged = set[int](), 0
-        for one in self.server.requests:
-            judged += "## The goal" in one.prompt
-            if "## The goal" not in one.prompt:
-                turns.add(sum(said["role"] == "user" for said in one.body["messages"]))
+        for request in self.server.requests:
+            judged += "## The goal" in request.prompt
+            if "## The goal" not in request.prompt:
+                turns.add(sum(said["role"] == "user" for said in request.body["messages"]))
         gates = self.place.folder / "gates"
         return len(turns), judged, len(gates.read_text().split()) if gates.exists() else 0
 
@@ -150,7 +150,7 @@ class GoalLife(Life):
         """Count the goal's turns that have begun, by the journal."""
         ran = self.place.run("inspect", "last", "--events", "--format", "json")
         entries: list[dict[str, Any]] = json.loads(ran.stdout)["events"]
-        return sum(one["kind"] == "turn_started" for one in entries)
+        return sum(entry["kind"] == "turn_started" for entry in entries)
 
 
 def check(life: GoalLife, printed: int) -> None:

@@ -46,17 +46,17 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     place.environ["PYTHONPATH"] = str(tmp_path / "packages")
     events = [*LIFE, "session_resume", "session_finalize"]
     secret = hook("turn_ended", "sh", "-c", "env | grep -c API_KEY; exit 3")
-    serve(Text("hello"), Text("again"), rest="".join(keep(one, log) for one in events) + secret)
+    serve(Text("hello"), Text("again"), rest="".join(keep(event, log) for event in events) + secret)
     place.environ["SOME_API_KEY"] = "sk-0123456789"
     assert place.run("chat", "--json", said="hi\n").returncode == 0
     first = told(log)
-    assert [one["event"] for one in first] == LIFE
-    assert len({one["session"] for one in first}) == 1
+    assert [event["event"] for event in first] == LIFE
+    assert len({event["session"] for event in first}) == 1
     assert (first[1]["text"], first[2]["text"], first[3]["status"]) == ("hi", "hello", "completed")
-    assert [one["event"] for one in told(point)] == ["turn_ended"]
+    assert [event["event"] for event in told(point)] == ["turn_ended"]
     ran = place.stored()["hooks"]
-    assert [one["event"] for one in ran if one["command"].startswith("sh -c 'cat")] == LIFE
-    (denied,) = [one for one in ran if "grep" in one["command"]]
+    assert [event["event"] for event in ran if event["command"].startswith("sh -c 'cat")] == LIFE
+    (denied,) = [row for row in ran if "grep" in row["command"]]
     assert (denied["status"], denied["exit_code"], denied["output"]) == ("exited", 3, "0\n")
     chat = place.chat("--continue")
     chat.send("go on")
@@ -64,7 +64,7 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     chat.send("/new")
     assert chat.close() == 0
     later = told(log)[len(first) :]
-    mine = [one["event"] for one in later if one["session"] == first[0]["session"]]
+    mine = [event["event"] for event in later if event["session"] == first[0]["session"]]
     assert mine == [
         "session_resume",
         "turn_started",
@@ -72,7 +72,7 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
         "turn_ended",
         "session_finalize",
     ]
-    (end,) = [one for one in later if one["event"] == "session_finalize"]
+    (end,) = [event for event in later if event["event"] == "session_finalize"]
     assert (end["finalize"], end["cause"]) == (f"finalize-{end['session']}", "new")
 
 
@@ -89,8 +89,8 @@ def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
     assert ended["status"] == "completed"
     assert chat.close() == 0
     ran = place.stored()["hooks"]
-    assert [one["status"] for one in ran] == ["failed", "timed_out", "timed_out", "exited"]
-    assert all(len(one.get("output", "")) < 5000 for one in ran)
+    assert [event["status"] for event in ran] == ["failed", "timed_out", "timed_out", "exited"]
+    assert all(len(row.get("output", "")) < 5000 for row in ran)
     assert place.processes() == {}
 
 
@@ -128,10 +128,10 @@ def test_a_hook_gets_its_event_as_it_is_spelled_there(
     keeps = f"echo $STEERSMAN_HOOK >> {names}; cat >> {log}"
     serve(Text("hello"), rest="".join(hook(one, "sh", "-c", keeps) for one in spelled))
     assert place.run("chat", "--json", said="hi\n").returncode == 0
-    assert [one["event"] for one in told(log)] == names.read_text().split() == spelled
-    assert [(one["event"], one["status"]) for one in told(plugged)] == [(point, "completed")]
+    assert [event["event"] for event in told(log)] == names.read_text().split() == spelled
+    assert [(event["event"], event["status"]) for event in told(plugged)] == [(point, "completed")]
     today = ["turn_started"] * 2 + ["turn_ended"] * 3
-    assert [one["event"] for one in place.stored()["hooks"]] == today
+    assert [event["event"] for event in place.stored()["hooks"]] == today
 
 
 def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path: Path) -> None:
@@ -154,6 +154,6 @@ def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path
     chat.wait("turn_ended")
     assert chat.close() == 0
     later = told(log)[1:]
-    assert sorted(one["event"] for one in later) == ["session_finalize", "session_resume"]
-    (again,) = [one for one in later if one["event"] == "session_finalize"]
+    assert sorted(event["event"] for event in later) == ["session_finalize", "session_resume"]
+    (again,) = [event for event in later if event["event"] == "session_finalize"]
     assert again == first

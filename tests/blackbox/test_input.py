@@ -19,7 +19,7 @@ ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
 
 def prompts(server: ModelServer) -> list[str]:
     """The newest user message of each request."""
-    return [one.prompt for one in server.requests]
+    return [request.prompt for request in server.requests]
 
 
 def test_odd_lines_are_taken_as_well_as_can_be(place: Place, serve) -> None:
@@ -35,12 +35,12 @@ def test_odd_lines_are_taken_as_well_as_can_be(place: Place, serve) -> None:
     assert said[1].startswith("odd ")
     assert "[1, 2]" in said
     assert said[-1] == "last"
-    errors = [one["code"] for one in chat.seen("error")]
+    errors = [event["code"] for event in chat.seen("error")]
     assert errors.count("bad_line") == 3  # half an object, one without a text, one of a wrong kind
     assert "no_question" in errors
     assert chat.seen("rejected", reason="empty", text="")
     assert chat.diagnostics == ""
-    assert all(one["type"] != "not json" for one in chat.events)
+    assert all(event["type"] != "not json" for event in chat.events)
 
 
 def test_an_answer_names_its_line(place: Place, serve) -> None:
@@ -84,7 +84,7 @@ def test_the_end_of_input_denies_what_is_asked(place: Place, serve) -> None:
     chat.send("make it")
     chat.wait("question")
     assert chat.close() == 0
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["denied", "denied"]
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["denied", "denied"]
     assert chat.seen("turn_ended")[0]["status"] == "completed"
     assert not (place.folder / "made").exists()
     assert len(server.requests) == 3
@@ -99,7 +99,7 @@ def test_exit_in_the_middle_leaves_in_order(place: Place, serve, gate: Gate) -> 
     chat.send("/exit", "never said")
     assert chat.ended() == 0
     assert chat.kinds()[-1] == "session_suspended"
-    assert [one["status"] for one in chat.seen("turn_ended")] == ["interrupted"]
+    assert [event["status"] for event in chat.seen("turn_ended")] == ["interrupted"]
     assert len(server.requests) == 1
 
 
@@ -112,7 +112,7 @@ def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
     for command in ("/help", "/queue", "/queue list", "/inspect", "/QUEUE", "/queue pop 9"):
         result = chat.ask(command.lower()) if command != "/QUEUE" else chat.ask("/queue")
         receipt = chat.seen("accepted", id=result["id"])
-        assert [one["as"] for one in receipt] == ["command"]
+        assert [event["as"] for event in receipt] == ["command"]
         assert isinstance(result["data"], dict)
     assert not chat.seen("result", name="queue")[-1]["ok"]
     assert not chat.seen("turn_ended")
@@ -145,7 +145,7 @@ def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate)
     chat.send("work")
     gate.wait()
     chat.send("one", "two", "/queue")
-    texts = [one["text"] for one in chat.wait("result")["data"]["items"]]
+    texts = [item["text"] for item in chat.wait("result")["data"]["items"]]
     assert texts == ["work", "one", "two"]
     chat.send("three", "/queue pop")
     assert chat.wait("result")["data"]["text"] == "three"
@@ -200,7 +200,7 @@ def test_an_output_that_is_closed_ends_the_program(
     process.stderr.close()
     later = place.chat("--continue")
     items = later.wait("recovered", cause="exit")["items"]
-    assert [one["text"] for one in items] == ["work", "more"]
+    assert [item["text"] for item in items] == ["work", "more"]
     assert later.close() == 0
 
 
@@ -272,7 +272,7 @@ def test_escape_sequences_never_reach_the_terminal(place: Place, serve) -> None:
     assert "\x1b" not in ran.stdout + ran.stderr
     raw = place.run("chat", "--json", said="hi\n").stdout
     assert "\x1b" not in raw
-    deltas = [json.loads(one).get("delta", "") for one in raw.splitlines()]
+    deltas = [json.loads(line).get("delta", "") for line in raw.splitlines()]
     assert "\x1b[31m" in "".join(deltas)
 
 

@@ -61,7 +61,7 @@ def agrees(place: Place, live: dict[str, Any]) -> None:
     past = looked(place, "--at", str(live["seq"]))
     assert lasting(past) == lasting(live)
     for data, supervised in ((dead, "stopped"), (past, None)):
-        said = [[one[name] for name in OF_ACTORS] for one in data["actors"].values()]
+        said = [[actor[name] for name in OF_ACTORS] for actor in data["actors"].values()]
         assert said == [[None, None, None, supervised, None, None]] * len(said)
         assert data["dead_letters"] is None
     assert lasting(looked(place, "--at", "0s ago")) == lasting(live)
@@ -113,7 +113,9 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
             "inspect", "last", "--format", "json", "--diff", str(before["seq"]), str(live["seq"])
         ).stdout
     )
-    paths = {one["path"]: (one.get("before"), one.get("after")) for one in changed["changes"]}
+    paths = {
+        change["path"]: (change.get("before"), change.get("after")) for change in changed["changes"]
+    }
     assert paths["state"] == ("idle", "busy")
     assert paths["queue.items.m3.said.text"] == (None, "later")
 
@@ -148,7 +150,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     goal, judge = live["actors"]["goal"], live["actors"]["judge"]
     assert (goal["state"], judge["state"]) == ("active", "gating")
     assert goal["waiting_for"] == f"the judge of turn {live['turn']}"
-    assert [one["relation"] for one in live["children"].values()] == ["side_talk"]
+    assert [child["relation"] for child in live["children"].values()] == ["side_talk"]
     assert list(live["subagents"]) == list(live["children"])
     assert live["stops"]
     chat.kill()
@@ -191,7 +193,7 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     follower = place.start("inspect", "last", "--events", "--watch", "--format", "json")
     assert follower.stdout is not None
     first = [json.loads(follower.stdout.readline()) for _ in range(6)]
-    assert [one["seq"] for one in first] == [1, 2, 3, 4, 5, 6]
+    assert [event["seq"] for event in first] == [1, 2, 3, 4, 5, 6]
     chat.send("two")
     kinds = [json.loads(follower.stdout.readline())["kind"] for _ in range(5)]
     assert kinds == ["queued", "turn_started", "model_called", "answered", "turn_ended"]
@@ -204,13 +206,13 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
         found: list[dict[str, Any]] = json.loads(ran.stdout)["events"]
         return found
 
-    assert [one["kind"] for one in events("--kind", "turn_*", "--turn", "t2")] == [
+    assert [event["kind"] for event in events("--kind", "turn_*", "--turn", "t2")] == [
         "turn_started",
         "turn_ended",
     ]
-    assert [one["seq"] for one in events("--since", "4", "--until", "6")] == [4, 5, 6]
-    assert [one["seq"] for one in events("--last", "2")] == [10, 11]
-    assert [one["seq"] for one in events("--item", "m2")] == [7, 8]
+    assert [event["seq"] for event in events("--since", "4", "--until", "6")] == [4, 5, 6]
+    assert [event["seq"] for event in events("--last", "2")] == [10, 11]
+    assert [event["seq"] for event in events("--item", "m2")] == [7, 8]
     lines = place.run("inspect", "last", "--events", "--kind", "answered").stdout.splitlines()
     assert [line.split()[2] for line in lines] == ["answered", "answered"]
     assert chat.close() == 0

@@ -99,7 +99,7 @@ def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, s
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert len(server.requests) == 2
-    roles = [one["role"] for one in server.requests[1].body["messages"]]
+    roles = [message["role"] for message in server.requests[1].body["messages"]]
     assert not any(one == "user" == two for one, two in itertools.pairwise(roles))
 
 
@@ -137,7 +137,7 @@ def test_what_was_typed_before_a_stop_is_held(place: Place, serve, gate: Gate) -
     chat.wait("stopped")
     queue = chat.ask("/queue")["data"]
     assert queue["state"] == "held"
-    assert [(one["state"], one["text"]) for one in queue["items"]] == [
+    assert [(item["state"], item["text"]) for item in queue["items"]] == [
         ("interrupted", "work"),
         ("pending", "one"),
         ("pending", "two"),
@@ -186,7 +186,7 @@ def test_a_signal_ends_one_message_in_order(place: Place, serve, gate: Gate, num
     assert not wait_gone(tools, 1.0)
     later = place.chat("--continue")
     items = later.wait("recovered", cause="exit")["items"]
-    assert [one["state"] for one in items] == ["interrupted"]
+    assert [item["state"] for item in items] == ["interrupted"]
     assert later.close() == 0
 
 
@@ -196,6 +196,6 @@ def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) ->
     chat = place.chat()
     chat.send("first", {"text": "second", "as": "queue"})
     assert chat.close() == 0
-    assert [one["status"] for one in chat.seen("turn_ended")] == ["completed", "completed"]
+    assert [event["status"] for event in chat.seen("turn_ended")] == ["completed", "completed"]
     assert shape(chat.events)[-1] == "session_suspended"
     assert len(server.requests) == 2

@@ -70,12 +70,12 @@ def test_a_full_disk_is_reported_and_loses_nothing(place: Place, serve) -> None:
     assert error["text"]
     assert error["hint"]
     assert chat.close() == 1
-    answered = {one["client_id"]: one["type"] for one in chat.seen("accepted", "rejected")}
+    answered = {event["client_id"]: event["type"] for event in chat.seen("accepted", "rejected")}
     assert list(answered) == [f"c{at}" for at in range(len(answered))]  # none is passed over
     assert "rejected" in answered.values()
-    assert all(one["text"].endswith("word ") for one in chat.seen("rejected"))
+    assert all(event["text"].endswith("word ") for event in chat.seen("rejected"))
     assert "Traceback" not in chat.diagnostics
-    accepted = {one["id"] for one in chat.seen("accepted")}
+    accepted = {event["id"] for event in chat.seen("accepted")}
     assert accepted
     later = place.chat("--continue")
     session = later.session
@@ -104,5 +104,9 @@ def test_with_room_again_the_session_goes_on_without_a_restart(place: Place, ser
     chat.send("and on")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
-    told = [one["content"] for one in server.requests[-1].body["messages"] if one["role"] == "user"]
+    told = [
+        message["content"]
+        for message in server.requests[-1].body["messages"]
+        if message["role"] == "user"
+    ]
     assert told == ["first", "room?", "and on"]

@@ -59,7 +59,7 @@ def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 10
     assert len(chat.seen("question")) == 2
-    assert [one["choice"] for one in chat.seen("answered")] == ["allow", "always"]
+    assert [event["choice"] for event in chat.seen("answered")] == ["allow", "always"]
     assert chat.close() == 0
 
 
@@ -77,7 +77,7 @@ def test_a_turn_that_may_not_go_on_is_resumed_where_it_was(place: Place, limited
     chat.answer(chat.wait("question"), "allow")
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 6
-    assert [one["content"] for one in server.requests[-1].body["messages"]].count("go") == 1
+    assert [message["content"] for message in server.requests[-1].body["messages"]].count("go") == 1
     assert chat.close() == 0
 
 

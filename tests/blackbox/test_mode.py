@@ -35,7 +35,7 @@ def test_a_plan_only_looks(place: Place, serve) -> None:
     assert (explained["data"]["do"], explained["data"]["rule"]) == ("deny", "mode plan")
     chat.send("what would you do?")
     chat.wait("turn_ended", status="completed")
-    assert [(one["tool"], one["status"]) for one in chat.seen("tool_ended")] == [
+    assert [(event["tool"], event["status"]) for event in chat.seen("tool_ended")] == [
         ("read", "ok"),
         ("write", "denied"),
         ("shell", "denied"),
@@ -81,12 +81,12 @@ def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
         assert question["arguments"] == call["arguments"]
         chat.answer(question, "deny")
     chat.wait("turn_ended", status="completed")
-    ends = [one["status"] for one in chat.seen("tool_ended")]
+    ends = [event["status"] for event in chat.seen("tool_ended")]
     assert ends == ["ok", "denied", "denied", "denied", "denied", "denied"]
     assert chat.ask("/mode all")["ok"]
     chat.send("again")
     chat.wait("turn_ended", status="completed")
-    assert [one["status"] for one in chat.seen("tool_ended")[6:]] == ["ok", "denied"]
+    assert [event["status"] for event in chat.seen("tool_ended")[6:]] == ["ok", "denied"]
     assert (place.folder / "ran.txt").exists()
     assert not (place.folder / "secret.txt").exists()
     assert chat.close() == 0

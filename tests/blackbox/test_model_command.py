@@ -26,7 +26,7 @@ def heard(chat: Chat, text: str) -> str:
     before = len(chat.events)
     chat.send(text)
     chat.wait("turn_ended")
-    return "".join(one["delta"] for one in chat.events[before:] if one["type"] == "text")
+    return "".join(event["delta"] for event in chat.events[before:] if event["type"] == "text")
 
 
 def test_another_model_answers_from_then_on(place: Place) -> None:

@@ -70,7 +70,7 @@ def thoughtful(provider: str) -> Behaviour:
     events: list[dict[str, Any]]
     if provider == "openai":
         deltas = ({"reasoning_content": "Hm, "}, {"reasoning": "well."}, {"content": "Yes."})
-        events = [{"choices": [{"delta": one}]} for one in deltas]
+        events = [{"choices": [{"delta": delta}]} for delta in deltas]
         events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
     else:
         events = [
@@ -81,7 +81,7 @@ def thoughtful(provider: str) -> Behaviour:
             {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
         ]
     return Raw(
-        ": keep-alive\r\n\r\n" + "".join(f"data: {json.dumps(one)}\r\n\r\n" for one in events)
+        ": keep-alive\r\n\r\n" + "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events)
     )
 
 
@@ -96,8 +96,8 @@ def test_thoughts_pass_and_are_not_sent_again(place: Place, serve, provider: str
     chat = place.chat()
     chat.send("one")
     chat.wait("turn_ended", status="completed")
-    assert "".join(one["delta"] for one in chat.seen("thinking")) == "Hm, well."
-    assert "".join(one["delta"] for one in chat.seen("text")) == "Yes."
+    assert "".join(event["delta"] for event in chat.seen("thinking")) == "Hm, well."
+    assert "".join(event["delta"] for event in chat.seen("text")) == "Yes."
     chat.send("two")
     chat.wait("turn_ended", status="completed")
     assert "well." not in json.dumps(server.requests[1].body)

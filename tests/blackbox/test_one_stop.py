@@ -23,7 +23,7 @@ def shell(command: str, match: str) -> Tools:
 def begin(place: Place, serve: Any, *gates: Gate, **config: str) -> tuple[Chat, list[int]]:
     """Start a chat whose agent waits for `kid`; with a second gate `back` works in the background."""
     kids = (KID, BACK)[: len(gates)]
-    wishes = [{"tool": "delegate", "arguments": one} for one in reversed(kids)]
+    wishes = [{"tool": "delegate", "arguments": kid} for kid in reversed(kids)]
     commands = (
         shell(gate.command, match) for gate, match in zip(gates, ("stars", "sky"), strict=False)
     )
@@ -35,7 +35,7 @@ def begin(place: Place, serve: Any, *gates: Gate, **config: str) -> tuple[Chat, 
 
 def receipt(chat: Chat) -> dict[str, Any]:
     """Return the newest receipt of a stop."""
-    found = [one for one in chat.ask("/receipts")["data"]["receipts"] if one["kind"] == "interrupt"]
+    found = [row for row in chat.ask("/receipts")["data"]["receipts"] if row["kind"] == "interrupt"]
     last: dict[str, Any] = found[-1]
     return last
 
@@ -43,7 +43,7 @@ def receipt(chat: Chat) -> dict[str, Any]:
 def explained(chat: Chat, text: str) -> dict[str, tuple[str, str]]:
     """Return what each would get by a message, and by which row."""
     told = chat.ask(f"/routes explain {text}")["data"]["receives"]
-    return {one["who"]: (one["what"], one["rule"]) for one in told}
+    return {row["who"]: (row["what"], row["rule"]) for row in told}
 
 
 @pytest.mark.parametrize("said", ["/stop", "please just stop"])

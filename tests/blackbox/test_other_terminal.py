@@ -36,13 +36,13 @@ def listed(place: Place, *arguments: str) -> dict[str, Any]:
 
 def brief(data: dict[str, Any]) -> list[tuple[int, str, str]]:
     """Return items as (number, state, text)."""
-    return [(one["number"], one["state"], one["text"]) for one in data["items"]]
+    return [(item["number"], item["state"], item["text"]) for item in data["items"]]
 
 
 def stored(place: Place, session: str) -> list[str]:
     """Return the kinds of the newest entries of a session's journal."""
     moves = place.stored(session)["transitions"]
-    return [one["cause"] for one in moves]
+    return [move["cause"] for move in moves]
 
 
 @pytest.mark.nightly
@@ -128,7 +128,9 @@ def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: G
     data = listed(place)
     assert (data["state"], brief(data)) == ("held", expected)
     causes = stored(place, chat.session)
-    assert not [one for one in causes if "recover" in one.lower() or "suspend" in one.lower()]
+    assert not [
+        cause for cause in causes if "recover" in cause.lower() or "suspend" in cause.lower()
+    ]
     assert len(server.requests) == 1
     assert not place.processes()
 
@@ -153,7 +155,7 @@ def test_discard_of_what_a_crash_cut_off(place: Place, serve, gate: Gate) -> Non
     later.send("new")
     assert later.wait("turn_ended")["status"] == "completed"
     assert not later.seen("recovered")
-    roles = [one["role"] for one in server.requests[-1].body["messages"]]
+    roles = [message["role"] for message in server.requests[-1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert later.close() == 0
 
@@ -241,7 +243,7 @@ def test_a_hundred_at_once(place: Place, serve, gate: Gate, is_alive: bool) -> N
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    texts = [one["text"] for one in listed(place)["items"]]
+    texts = [item["text"] for item in listed(place)["items"]]
     assert sorted(texts) == sorted(["first", *(f"message {n}" for n in range(100))])
     if is_alive:
         chat.kill()
@@ -352,7 +354,7 @@ def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) ->
     other = place.chat()
     announced = other.ask("/queue")["data"]
     assert (announced["session"], len(announced["items"])) == (chat.session, 3)
-    assert [len(one["items"]) for one in other.seen("saved_queues")[0]["saved"]] == [3]
+    assert [len(row["items"]) for row in other.seen("saved_queues")[0]["saved"]] == [3]
     imported = other.ask("/queue import 'my queue.toml'")
     assert imported["ok"], imported
     data = other.ask("/queue list")["data"]

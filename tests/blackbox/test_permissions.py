@@ -38,7 +38,7 @@ def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serv
 
     chat = place.chat("--continue")
     listed = chat.ask("/permissions")
-    assert [(one["tool"], one["match"]) for one in listed["data"]["allowed"]] == [
+    assert [(row["tool"], row["match"]) for row in listed["data"]["allowed"]] == [
         ("shell", "echo *")
     ]
     chat.send("again")
@@ -83,7 +83,7 @@ rules = [
     chat.send("go")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["denied"] * 3 + ["ok"]
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["denied"] * 3 + ["ok"]
     said = said_to_model(server)
     assert "tale.txt:1: open sesame, he said" in said
     assert "4711" not in said
@@ -193,6 +193,6 @@ def test_a_command_leaves_the_sandbox_by_a_question_of_its_own(place: Place, ser
     elsewhere.cleanup()
     assert (place.folder / "inside").exists()
     assert [len(chat.seen("question")), len(chat.seen("tool_ended"))] == [1, 3]
-    assert [one["tool"] for one in chat.ask("/permissions")["data"]["allowed"]] == ["outside"]
+    assert [row["tool"] for row in chat.ask("/permissions")["data"]["allowed"]] == ["outside"]
     assert "outside" in server.requests[0].body["tools"][5]["function"]["parameters"]["properties"]
     assert chat.close() == 0

@@ -21,8 +21,10 @@ ANTHROPIC = {
 
 def user_parts(server: Any, at: int) -> list[Any]:
     """What the person's messages of a request hold, in order."""
-    said = [one for one in server.requests[at].body["messages"] if one["role"] == "user"]
-    return [one["content"] for one in said]
+    said = [
+        message for message in server.requests[at].body["messages"] if message["role"] == "user"
+    ]
+    return [message["content"] for message in said]
 
 
 @pytest.mark.parametrize(

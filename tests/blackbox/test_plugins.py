@@ -65,12 +65,12 @@ def listed(place: Place, code: int = 0) -> list[dict[str, Any]]:
     ran = place.run("plugins", "list", "--json")
     assert (ran.returncode, ran.stderr) == (code, "")
     found: list[dict[str, Any]] = json.loads(ran.stdout)["plugins"]
-    return [one for one in found if one["distribution"] != "steersman"]
+    return [part for part in found if part["distribution"] != "steersman"]
 
 
 def errors(place: Place) -> dict[str, str]:
     """Return the errors of the plug-ins that cannot be used, by name."""
-    return {one["name"]: one["error"] for one in listed(place, 1) if one["state"] == "error"}
+    return {part["name"]: part["error"] for part in listed(place, 1) if part["state"] == "error"}
 
 
 def give_tools(place: Place, *names: str) -> None:
@@ -88,8 +88,8 @@ def give_tools(place: Place, *names: str) -> None:
 def test_the_example_is_listed_with_its_package(weather: Place) -> None:
     """Each entry point has its kind, package and version; without packages there is nothing."""
     rows = [
-        (one["kind"], one["name"], one["distribution"], one["version"], one["state"])
-        for one in listed(weather)
+        (part["kind"], part["name"], part["distribution"], part["version"], part["state"])
+        for part in listed(weather)
     ]
     package = ("steersman-weather", "1.0", "ok")
     assert rows == [
@@ -106,7 +106,9 @@ def test_the_example_is_listed_with_its_package(weather: Place) -> None:
         line.split() for line in shown.splitlines()
     ]
     doctor = weather.run("doctor", "--json")
-    (finding,) = [one for one in json.loads(doctor.stdout)["checks"] if one["name"] == "plug-ins"]
+    (finding,) = [
+        check for check in json.loads(doctor.stdout)["checks"] if check["name"] == "plug-ins"
+    ]
     assert finding["verdict"] == "ok"
     assert finding["text"] == f"9 of steersman-weather 1.0, steersman {__version__}"
     del weather.environ["PYTHONPATH"]
@@ -159,7 +161,7 @@ def test_a_session_is_resumed_with_its_installed_tool(weather: Place, serve) -> 
     give_tools(weather, "weather", "read")
     assert weather.run("chat", "1").returncode == 0
     assert weather.run("chat", "--continue", "2").returncode == 0
-    assert [one["function"]["name"] for one in server.requests[1].body["tools"]] == [
+    assert [tool["function"]["name"] for tool in server.requests[1].body["tools"]] == [
         "weather",
         "read",
     ]
@@ -169,7 +171,7 @@ def test_a_session_is_resumed_with_its_installed_tool(weather: Place, serve) -> 
     ran = weather.run("chat", "--continue", "3")
     assert (ran.returncode, ran.stdout) == (0, "Three.\n")
     assert "The session's tools `weather` are not there any more" in ran.stderr
-    assert [one["function"]["name"] for one in server.requests[2].body["tools"]] == ["read"]
+    assert [tool["function"]["name"] for tool in server.requests[2].body["tools"]] == ["read"]
 
 
 @pytest.mark.nightly
@@ -208,10 +210,10 @@ def test_an_installed_command_is_a_command_everywhere(weather: Place) -> None:
     chat.send("/umbrella Rome", {"command": "umbrella", "arguments": {"text": "Oslo"}})
     chat.send("/umbrella", "/help umbrella", "/umbrela Rome")
     assert chat.close() == 0
-    asked = [one["text"] for one in chat.seen("accepted") if one["as"] in ("turn", "queue")]
+    asked = [event["text"] for event in chat.seen("accepted") if event["as"] in ("turn", "queue")]
     assert asked == ["Does it rain in Rome", "Does it rain in Oslo"]
     assert len(chat.seen("turn_ended", status="completed")) == 2
-    replies = [(one["ok"], one["text"]) for one in chat.seen("result", name="umbrella")]
+    replies = [(event["ok"], event["text"]) for event in chat.seen("result", name="umbrella")]
     done = (True, "Asked in project.")
     assert replies == [done, done, (False, "where?; /umbrella CITY")]
     (shown,) = chat.seen("result", name="help")[0]["data"]["commands"]
@@ -231,7 +233,7 @@ def test_an_installed_hook_and_gateway_run(weather: Place) -> None:
     turns = (weather.folder / "turns.txt").read_text().splitlines()
     assert [line.split()[1] for line in turns] == ["completed", "completed"]
     gateways = json.loads(weather.run("gateway", "list", "--json").stdout)["gateways"]
-    assert {one["name"]: one["is_configured"] for one in gateways} == {
+    assert {gateway["name"]: gateway["is_configured"] for gateway in gateways} == {
         "irc": False,
         "matrix": False,
         "telegram": False,
@@ -320,8 +322,8 @@ def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> Non
         "No module named 'not_there'; update or uninstall `acme`; `steersman plugins list` shows all"
     ) in table.stdout.splitlines()
     doctor = json.loads(place.run("doctor", "--json").stdout)
-    warned = [one for one in doctor["checks"] if one["name"] == "plug-ins"]
-    assert [one["verdict"] for one in warned] == [*["warn"] * len(found), "ok"]
+    warned = [check for check in doctor["checks"] if check["name"] == "plug-ins"]
+    assert [event["verdict"] for event in warned] == [*["warn"] * len(found), "ok"]
 
 
 def test_a_chat_works_on_without_what_is_broken(place: Place, attach: Attach, serve) -> None:
@@ -371,7 +373,7 @@ def test_two_packages_that_give_one_name_are_both_refused(
     """Each names the other; the agent does without the tool, and what is configured goes first."""
     attach("acme", "[steersman.tools]\ngood = acme:good\n", ACME)
     attach("brand", "[steersman.tools]\ngood = brand:good\n", ACME)
-    assert [(one["distribution"], one["error"]) for one in listed(place, 1)] == [
+    assert [(part["distribution"], part["error"]) for part in listed(place, 1)] == [
         ("acme", "brand 1.0 has a tool of this name, too"),
         ("brand", "acme 1.0 has a tool of this name, too"),
     ]
@@ -434,7 +436,7 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     chat.wait("turn_ended")
     assert chat.close() == 0
     hooks = place.stored()["hooks"]
-    assert [(one["event"], one["exit_code"]) for one in hooks] == [("turn_ended", 0)]
+    assert [(hook["event"], hook["exit_code"]) for hook in hooks] == [("turn_ended", 0)]
     assert not seen.exists()
 
 

@@ -24,12 +24,12 @@ def waiting(gate: Gate) -> Tools:
 def texts(chat: Chat) -> list[tuple[int, str, str]]:
     """Return number, state and text of what is there, in order."""
     items = chat.ask("/queue")["data"]["items"]
-    return [(one["number"], one["state"], one["text"]) for one in items]
+    return [(item["number"], item["state"], item["text"]) for item in items]
 
 
 def prompts(server: ModelServer) -> list[str]:
     """Return what the model was asked, each once."""
-    return list(dict.fromkeys(one.prompt for one in server.requests))
+    return list(dict.fromkeys(request.prompt for request in server.requests))
 
 
 @checks_data("/queue", "/queue add", "/queue edit", "/queue move", "/queue pop")
@@ -52,7 +52,7 @@ def test_the_queue_is_put_in_order_while_a_turn_runs(place: Place, serve, gate: 
     assert chat.ask("/queue pop 3")["data"]["withdrawn"] == [3]
     gate.open()
     assert chat.close() == 0
-    orders = [[one["number"] for one in event["items"]] for event in chat.seen("queue")]
+    orders = [[item["number"] for item in event["items"]] for event in chat.seen("queue")]
     assert [1, 4, 2, 3] in orders
     assert [1, 4, 2] in orders
     assert prompts(server) == ["work", "don't forget three", "one, but better"]
@@ -91,7 +91,7 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     assert chat.ask("/queue hold")["data"]["state"] == "held"
     gate.open()
     chat.wait("turn_ended", status="completed")
-    assert [one[1] for one in texts(chat)] == ["pending", "pending"]
+    assert [text[1] for text in texts(chat)] == ["pending", "pending"]
     chat.send("/queue resume 3")  # its result may come after the turns
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
@@ -190,10 +190,13 @@ def test_the_oldest_that_was_interrupted_is_resumed_first(place: Place, serve) -
         chat.send("/stop")
         chat.wait("stopped")
     items = chat.ask("/queue")["data"]["items"]
-    assert [(one["number"], one["state"]) for one in items] == [
+    assert [(item["number"], item["state"]) for item in items] == [
         (1, "interrupted"),
         (2, "interrupted"),
     ]
     assert chat.ask("/queue resume")["data"]["number"] == 1
     assert chat.close() == 0
-    assert [one.prompt.rpartition("\n")[2] for one in server.requests][-2:] == ["one", "two"]
+    assert [request.prompt.rpartition("\n")[2] for request in server.requests][-2:] == [
+        "one",
+        "two",
+    ]

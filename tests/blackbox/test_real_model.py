@@ -110,10 +110,10 @@ def test_kill_9_amid_an_answer(small: Place) -> None:
     begun(chat, "what is in notes.txt?")
     chat.kill()
     again = small.chat("--yes", "--continue")
-    assert [one["text"] for one in again.wait("recovered")["items"]] == ["what is in notes.txt?"]
+    assert [item["text"] for item in again.wait("recovered")["items"]] == ["what is in notes.txt?"]
     again.send("/queue resume")
     again.wait("turn_ended", status="completed", timeout=LONG)
-    assert "oat milk" in "".join(one["delta"] for one in again.seen("text"))
+    assert "oat milk" in "".join(event["delta"] for event in again.seen("text"))
     assert again.close() == 0
 
 
@@ -124,7 +124,7 @@ def test_a_steer_joins_the_turn(small: Place) -> None:
     chat.send("/steer and the file b.txt with the word pear")
     chat.wait("steered", timeout=LONG)
     chat.wait("turn_ended", timeout=LONG)
-    surveys = [one for one in chat.seen("tool_started") if one["tool"] == "survey"]
+    surveys = [event for event in chat.seen("tool_started") if event["tool"] == "survey"]
     assert "pear" in surveys[-1]["arguments"]["request"]
     assert chat.close() == 0
 

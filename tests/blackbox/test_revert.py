@@ -28,8 +28,8 @@ def fill(folder: Path) -> dict[str, bytes]:
 
 def content(folder: Path) -> dict[str, bytes]:
     """Return what the files of a folder hold, but for git's and the gate's."""
-    paths = [one for one in folder.rglob("*") if one.is_file() and ".git" not in one.parts]
-    return {str(one.relative_to(folder)): one.read_bytes() for one in paths}
+    paths = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def edit(number: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_stop_and_revert_in_the_middle(place: Place, serve, gate: Gate, is_repos
     ]
     assert len(told["restored"]) == 20 + 22 + 2 + 1 + 1
     assert "src/f59.txt" in told["shared"]
-    notices = [one["text"] for one in chat.seen("notice")]
+    notices = [event["text"] for event in chat.seen("notice")]
     assert "Reverting file 45 changes..." in notices
     assert content(place.folder) == before
     assert not (place.folder / "new").exists()
@@ -238,7 +238,7 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     chat: Chat = place.chat()
     chat.send("go")
     chat.wait("turn_ended", status="completed")
-    assert sum("git is not installed" in one["text"] for one in chat.seen("notice")) == 1
+    assert sum("git is not installed" in event["text"] for event in chat.seen("notice")) == 1
     chat.ask("/revert")
     assert content(place.folder) == before
     assert chat.close() == 0

@@ -43,7 +43,7 @@ def run(place: Place, *arguments: str) -> Chat:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Read every file of a folder."""
-    return {one.name: one.read_bytes() for one in sorted(folder.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def ended(chat: Chat) -> dict[str, Any]:
@@ -152,7 +152,9 @@ def test_what_is_typed_reaches_the_right_agent(
     gate.open()
     assert ended(chat)["status"] == "succeeded"
     said = [
-        text for text in map(json.dumps, (one.body for one in server.requests)) if "prefer" in text
+        text
+        for text in map(json.dumps, (request.body for request in server.requests))
+        if "prefer" in text
     ]
     assert said
     assert all(("migrate the parser" in one) == is_overridden for one in said)
@@ -176,7 +178,7 @@ def test_a_run_has_no_more_agents_at_work_than_any_session(place: Place, serve: 
     serve(Text("seen"), Text("seen"), Text("seen"), rest="[delegation]\nmax_children = 1\n")
     ran = place.run("run", "many.toml", "--json")
     events = [json.loads(line) for line in ran.stdout.splitlines()]
-    begun = [one["waiting"] for one in events if one["type"] == "child_started"]
+    begun = [event["waiting"] for event in events if event["type"] == "child_started"]
     assert (ran.returncode, begun) == (0, [False] * 3), ran.stdout + ran.stderr
 
 
@@ -197,8 +199,8 @@ def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
         assert terminal.process.wait(seconds(WAIT)) == 0
     finally:
         terminal.close()
-    bodies = [json.dumps(one.body) for one in server.requests]
-    said = [one for one in bodies if "prefer the streaming parser" in one]
+    bodies = [json.dumps(request.body) for request in server.requests]
+    said = [body for body in bodies if "prefer the streaming parser" in body]
     assert said
     assert all(("migrate the parser" in one) == is_overridden for one in said)
 
@@ -226,5 +228,5 @@ def test_what_waits_for_the_next_agent_outlives_a_stop(
     again = run(place, "--resume", "last", "--yes")
     assert ended(again)["status"] == "succeeded"
     assert again.close() == 0
-    [prompt] = [one.prompt for one in server.requests if "prefer the" in one.prompt]
+    [prompt] = [request.prompt for request in server.requests if "prefer the" in request.prompt]
     assert prompt.startswith("test the parser")

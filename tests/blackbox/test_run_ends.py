@@ -129,8 +129,8 @@ def test_a_failed_run_continues_when_its_cause_is_repaired(place: Place) -> None
     again = place.run("run", "--resume", "last", "--json")
     events = [json.loads(line) for line in again.stdout.splitlines()]
     assert again.returncode == 0, again.stdout + again.stderr
-    assert next(one for one in events if one["type"] == "run_started")["resumed"]
-    assert any("was changed since" in one.get("text", "") for one in events)
+    assert next(event for event in events if event["type"] == "run_started")["resumed"]
+    assert any("was changed since" in event.get("text", "") for event in events)
     done = (place.folder / "log").read_text().split()
     assert done == ["a", "b", "end", "b", "end", "b", "c", "after", "end"]
 

@@ -95,7 +95,7 @@ def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
     place.run("queue", "add", "fourth")
     data = tomllib.loads(path.read_text())
     assert data["session_id"] == chat.session
-    assert [(one["content"], one["status"]) for one in data["items"]][1:] == [
+    assert [(item["content"], item["status"]) for item in data["items"]][1:] == [
         ("second", "pending"),
         ("third", "pending"),
         ("fourth", "pending"),
@@ -115,10 +115,10 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     chat.wait("turn_ended")
     assert chat.ask("/queue discard")["data"] == {"withdrawn": []}  # this session's, from now on
     saved = chat.ask("/queue restore --list")["data"]["saved"]
-    assert [(one["session"], len(one["items"])) for one in saved] == [(old, 2)]
+    assert [(row["session"], len(row["items"])) for row in saved] == [(old, 2)]
     assert chat.ask(f"/queue restore {old[:6]}")["data"]["restored"] == 2
     data = chat.ask("/queue restore")["data"]
-    assert (data["state"], [one["text"] for one in data["items"]]) == ("held", ["one", "two"])
+    assert (data["state"], [item["text"] for item in data["items"]]) == ("held", ["one", "two"])
     assert chat.ask("/queue restore --list")["data"]["saved"] == []
 
     place.run("queue", "add", "three", "--session", old)
@@ -127,19 +127,19 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     kept = chat.ask(f"/queue restore {old} --keep")
     assert (kept["ok"], kept["data"]) == (True, {"restored": 0, "kept": 2})
     assert chat.ask(f"/queue restore {old} --merge")["ok"]
-    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["one", "two", "three"]
+    assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == ["one", "two", "three"]
     place.run("queue", "add", "four", "--session", old)
     replaced = chat.ask(f"/queue restore {old} --replace")
     assert "Removed: #1 [PENDING]: one; #2 [PENDING]: two; #3 [PENDING]: three." in replaced["text"]
     assert not chat.ask(f"/queue restore {old} --replace")["ok"]  # nothing is saved there any more
-    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["four"]
+    assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == ["four"]
     assert len(server.requests) == 1
 
     place.run("queue", "add", "five", "--session", old)
     assert chat.ask(f"/queue resume {old} --merge")["ok"]
     chat.wait("turn_ended")
     chat.wait("turn_ended")
-    assert [one.prompt for one in server.requests] == ["hi", "four", "five"]
+    assert [request.prompt for request in server.requests] == ["hi", "four", "five"]
     place.run("queue", "add", "six", "--session", old)
     assert chat.ask(f"/queue discard {old}")["data"] == {"session": old, "withdrawn": [1]}
     assert chat.ask("/queue restore nope")["ok"] is False
@@ -159,7 +159,7 @@ def test_another_sessions_job_goes_on_at_its_checkpoint(place: Place, serve, gat
     for _ in range(3):
         chat.wait("turn_ended", session=old, status="completed")
     assert chat.close() == 0
-    assert [one.prompt.splitlines()[-1] for one in server.requests[1:]] == [
+    assert [request.prompt.splitlines()[-1] for request in server.requests[1:]] == [
         "first",
         "second",
         "third",
@@ -284,7 +284,7 @@ def notices(place: Place, starts: Iterable[int]) -> list[str]:
     chat = place.chat()
     chat.ask("/queue")
     assert chat.close() == 0
-    return [one["text"] for one in chat.seen("notice") if "trash" in one["text"]]
+    return [event["text"] for event in chat.seen("notice") if "trash" in event["text"]]
 
 
 def waiting(place: Place, session: str) -> int:

@@ -101,7 +101,7 @@ class Home:
         """Return what `schedule list` says, by name."""
         ran = self.place.run("schedule", "list", "--json")
         assert ran.returncode == 0, ran.stderr
-        return {one["name"]: one for one in json.loads(ran.stdout)["schedules"]}
+        return {row["name"]: row for row in json.loads(ran.stdout)["schedules"]}
 
     def wait(self, name: str, *outcomes: str) -> dict[str, Any]:
         """Wait until a schedule's newest time has come to one of these ends; return it."""
@@ -147,10 +147,10 @@ def test_a_workflow_runs_at_its_time_and_a_message_is_said(place: Place, home: H
     server = home.serve()
     run, said = home.wait("tidy", "succeeded"), home.wait("news", "done")
     assert (run["state"], said["state"], ran(place)) == ("begun", "begun", 1)
-    assert [one.prompt for one in model.requests] == [
+    assert [request.prompt for request in model.requests] == [
         "[New message from schedule news] What is new?"
     ]
-    assert {one["next"] for one in home.schedules().values()} == {None}
+    assert {row["next"] for row in home.schedules().values()} == {None}
     home.end(server)
     listed = place.run("schedule", "list")
     assert "run tidy.toml" in listed.stdout
@@ -250,7 +250,7 @@ def test_a_message_is_said_once_whenever_the_server_is_killed(
     home.end(home.serve())
     items = place.stored(session)["queue"]["items"].values()
     assert [item["said"]["text"] for item in items] == ["hello", "What is new?"]
-    asked = [one.prompt for one in model.requests if "What is new?" in one.prompt]
+    asked = [request.prompt for request in model.requests if "What is new?" in request.prompt]
     assert len(asked) <= 1
     assert (found["outcome"] == "done") <= (len(asked) == 1)
 
@@ -283,14 +283,14 @@ def test_hooks_tell_a_person_who_is_away(place: Place, home: Home, serve) -> Non
         told = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     assert len(told) == 4, told
     by = {name: one["last"] for name, one in home.schedules().items()}
-    failed = {one["schedule"]: one for one in told if one["event"] == "schedule_failed"}
+    failed = {event["schedule"]: event for event in told if event["event"] == "schedule_failed"}
     assert {name: one["state"] for name, one in failed.items()} == {
         "lost": "failed",
         "late": "missed",
     }
     assert failed["lost"]["reason"].startswith("there is no workflow `nothing` (known: ")
     assert failed["late"]["reason"] == "no server carried it out in time"
-    own, below = sorted((one for one in told if one["event"] == "question"), key=_has_parent)
+    own, below = sorted((event for event in told if event["event"] == "question"), key=_has_parent)
     assert (own["session"], own["tool"], own["arguments"]) == (
         by["me"]["session"],
         "shell",

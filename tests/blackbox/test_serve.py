@@ -175,7 +175,9 @@ class Checked:
             and re.fullmatch(re.sub(r"{\w+}", "[^/]+", known), f"/api/v1/{place}")
         ]
         operation = self._described["paths"][known][method.lower()]
-        named = {one["name"] for one in operation["parameters"] if one["in"] == "query"}
+        named = {
+            parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "query"
+        }
         assert {word.partition("=")[0] for word in words.split("&") if word} <= named
         responses = operation["responses"]
         said = responses.get(str(answer.status), responses["default"])

@@ -19,7 +19,7 @@ def test_history_and_export(place: Place, serve) -> None:
         chat.send(text)
         chat.wait("turn_ended")
     whole = chat.ask("/history")
-    assert [(one["role"], one["text"][:9]) for one in whole["data"]["messages"]] == [
+    assert [(message["role"], message["text"][:9]) for message in whole["data"]["messages"]] == [
         ("user", "hello"),
         ("assistant", "Good day."),
         ("user", "what is t"),
@@ -150,19 +150,19 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     chat = place.chat()
     here = chat.session
     listed = chat.ask("/resume")
-    assert [(one["id"], one["name"]) for one in listed["data"]["sessions"]] == [
+    assert [(session["id"], session["name"]) for session in listed["data"]["sessions"]] == [
         (first.session, "the first")
     ]
     assert not chat.ask("/resume nope")["ok"]
     taken = chat.ask("/resume the first")
     assert taken["data"] == {"session": first.session, "left": here}
-    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["later"]
+    assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == ["later"]
     chat.send("who am I?")
     chat.wait("turn_ended", session=first.session)
     assert "my name is ann" in str(server.requests[-1].body["messages"])
     assert chat.close() == 0
     rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    assert {one["id"]: one["state"] for one in rows} == {first.session: "left"}
+    assert {row["id"]: row["state"] for row in rows} == {first.session: "left"}
 
 
 @pytest.mark.nightly

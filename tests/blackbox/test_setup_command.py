@@ -82,7 +82,8 @@ def test_what_does_not_work_is_not_written(
     """The message names the next step, and the home is as empty as before."""
     with ModelServer([REFUSED]) as server:
         ran = place.run(
-            "setup", *(server.base_url if one == "SERVER" else one for one in arguments)
+            "setup",
+            *(server.base_url if argument == "SERVER" else argument for argument in arguments),
         )
     assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
     assert written(place) == []

@@ -23,7 +23,7 @@ def test_a_limit_stops_and_holds_and_more_can_be_granted(place: Place, serve) ->
     chat.wait("stopped")
     held = chat.ask("/queue")["data"]
     assert held["state"] == "held"
-    assert [one["text"] for one in held["items"]] == ["three", "later"]
+    assert [item["text"] for item in held["items"]] == ["three", "later"]
     chat.kill()
     again = place.chat("--continue")
     again.send("/queue resume")

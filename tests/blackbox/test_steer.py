@@ -140,7 +140,9 @@ def test_undo_calls_a_stop_off_that_waits_for_a_tool(place: Place, serve, gate: 
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    (receipt,) = [one for one in chat.ask("/receipts")["data"]["receipts"] if "cause" in one]
+    (receipt,) = [
+        receipt for receipt in chat.ask("/receipts")["data"]["receipts"] if "cause" in receipt
+    ]
     assert receipt["state"] == "called_off"
     assert chat.close() == 0
     assert not chat.seen("interrupting", "interrupted", "stopped")
@@ -164,7 +166,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
     assert "#1 was stopped already: /queue resume continues it." in result["text"]
     queue = chat.ask("/queue")["data"]
     assert queue["state"] == "held"
-    assert [one["text"] for one in queue["items"]] == ["work", said]
+    assert [item["text"] for item in queue["items"]] == ["work", said]
     chat.ask("/queue resume")
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
@@ -185,17 +187,17 @@ def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate
     chat.wait("tool_started")
     chat.send("stop")
     chat.wait("stopped")
-    found = {one["id"]: one for one in chat.ask("/receipts")["data"]["receipts"]}
-    states = {one["text"]: one["state"] for one in found.values() if one["kind"] == "message"}
+    found = {receipt["id"]: receipt for receipt in chat.ask("/receipts")["data"]["receipts"]}
+    states = {row["text"]: row["state"] for row in found.values() if row["kind"] == "message"}
     assert states == {
         "work": "interrupted",
         "use tabs": "taken in",
         "later": "waiting",
         "gone": "withdrawn",
     }
-    (steer,) = (one for one in found.values() if one["text"] == "use tabs")
+    (steer,) = (event for event in found.values() if event["text"] == "use tabs")
     assert (steer["turn"], steer["step"]) == ("t1", 2)
-    (stop,) = (one for one in found.values() if one["kind"] == "interrupt")
+    (stop,) = (row for row in found.values() if row["kind"] == "interrupt")
     assert (stop["state"], stop["matched"], stop["survivors"]) == ("stopped", "stop", [])
     assert stop["told"] == ["t1", chat.seen("tool_started")[-1]["call"]]
     assert len(stop["kept"]) == 2
@@ -220,7 +222,7 @@ def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:
         "[New message from bob] no emoji\n\n"
         "[New message from ann] and tests"
     )
-    roles = [one["role"] for one in server.requests[1].body["messages"]]
+    roles = [message["role"] for message in server.requests[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "user"]
     assert server.requests[1].body["messages"][:2] == server.requests[0].body["messages"]
 
@@ -243,11 +245,11 @@ def test_the_model_hands_a_message_back(place: Place, serve, gate: Gate) -> None
     assert (back["id"], back["why"], back["number"]) == (steer, "the file is done", 4)
     for _ in range(3):
         chat.wait("turn_ended", status="completed")
-    receipts = {one["id"]: one for one in chat.ask("/receipts")["data"]["receipts"]}
+    receipts = {receipt["id"]: receipt for receipt in chat.ask("/receipts")["data"]["receipts"]}
     assert (receipts[steer]["state"], receipts[steer]["became"]) == ("handed back", back["item"])
     assert receipts[back["item"]]["state"] == "done"
     assert chat.close() == 0
-    asked = [one.prompt for one in server.requests]
+    asked = [request.prompt for request in server.requests]
     assert asked[-2:] == ["use tabs", "later"]
     assert not chat.seen("question")
     system = server.requests[0].body["messages"][0]["content"]
@@ -277,7 +279,7 @@ def test_the_same_text_three_times_is_three_steers(place: Place, serve, gate: Ga
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert len({*accepted}) == len(said)
-    assert [(one["id"], one["step"]) for one in taken] == [(name, 2) for name in accepted]
+    assert [(row["id"], row["step"]) for row in taken] == [(name, 2) for name in accepted]
     assert last_message(server, 1) == "\n\n".join(f"[New message from user] {one}" for one in said)
     assert len(server.requests) == 2
 
@@ -295,6 +297,6 @@ def test_a_steer_into_a_turn_that_fails_is_the_next_turn(place: Place, serve, ga
     assert chat.wait("turn_started")["item"] == item
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
-    assert [one["id"] for one in chat.seen("requeued")] == [item]
+    assert [event["id"] for event in chat.seen("requeued")] == [item]
     assert not chat.seen("steered")
     assert server.requests[-1].prompt == "use tabs"

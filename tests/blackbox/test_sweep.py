@@ -36,7 +36,7 @@ def effects_of(life: Life) -> list[str]:
 
 def asked_of(life: Life) -> Counter[str]:
     """Count the model's requests by the last line of the newest message."""
-    return Counter(one.prompt.splitlines()[-1] for one in life.server.requests)
+    return Counter(request.prompt.splitlines()[-1] for request in life.server.requests)
 
 
 def all_points(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> list[Point]:
@@ -69,14 +69,14 @@ def check(life: Life, printed: Sequence[Event]) -> None:
     chat = life.place.chat("--continue", "--yes")
     if chat.ended_without("session_started"):
         assert (chat.ended(), chat.events) == (1, [])
-        assert all(one["seq"] is None for one in printed)
+        assert all(event["seq"] is None for event in printed)
         return
     items: dict[str, Any] = chat.ask("/inspect")["data"]["queue"].get("items", {})
     check_stored(items, printed)
     waits = [name for name, one in items.items() if one.get("state", "pending") not in FINAL]
-    recovered = [one for event in chat.seen("recovered") for one in event["items"]]
-    assert [one["id"] for one in recovered] == waits
-    states = [one["state"] for one in recovered]
+    recovered = [item for event in chat.seen("recovered") for item in event["items"]]
+    assert [row["id"] for row in recovered] == waits
+    states = [row["state"] for row in recovered]
     assert states == sorted(states)
     assert states.count("interrupted") <= 1
     assert set(chat.kinds()) <= QUIET
@@ -84,25 +84,25 @@ def check(life: Life, printed: Sequence[Event]) -> None:
     life.gate.open()
     assert chat.ask("/queue resume")["ok"]
     assert chat.close() == 0
-    ended = [one["item"] for one in chat.seen("turn_ended", status="completed")]
-    taken = [one["id"] for one in chat.seen("steered")]
+    ended = [event["item"] for event in chat.seen("turn_ended", status="completed")]
+    taken = [event["id"] for event in chat.seen("steered")]
     assert ended == [name for name in waits if name not in taken]
-    assert not asked.keys() & {one["text"] for one in recovered if one["state"] == "pending"}
+    assert not asked.keys() & {row["text"] for row in recovered if row["state"] == "pending"}
     assert set(Counter(effects_of(life)).values()) <= {1}
-    if any(one["said"]["text"] == STEER for one in items.values()):
-        context = [one["content"] for one in life.server.requests[-1].body["messages"]]
+    if any(item["said"]["text"] == STEER for item in items.values()):
+        context = [message["content"] for message in life.server.requests[-1].body["messages"]]
         assert sum(STEER in str(content) for content in context) == 1
 
 
 def check_stored(items: dict[str, Any], printed: Sequence[Event]) -> None:
     """Every acknowledged item exists, under its number, at the reported checkpoint."""
-    assert {one["said"]["text"] for one in items.values()} <= TEXTS
+    assert {item["said"]["text"] for item in items.values()} <= TEXTS
     for one in printed:
         if one["type"] == "accepted" and one["as"] != "command":
             item = items[one["id"]]
             assert (item["said"]["text"], item["number"]) == (one["text"], one["number"])
-    ended = {one["item"]: "done" for one in printed if one["type"] == "turn_ended"}
-    ended |= {one["id"]: "steered" for one in printed if one["type"] == "steered"}
+    ended = {row["item"]: "done" for row in printed if row["type"] == "turn_ended"}
+    ended |= {row["id"]: "steered" for row in printed if row["type"] == "steered"}
     assert {name: items[name]["state"] for name in ended} == ended
 
 

@@ -43,7 +43,7 @@ WORK = (
 
 def bodies(server: ModelServer) -> list[dict]:
     """What the model was sent, oldest first."""
-    return [one.body for one in server.requests]
+    return [request.body for request in server.requests]
 
 
 def assert_only_appended(server: ModelServer) -> None:
@@ -81,7 +81,7 @@ def test_a_turn_works_on_real_files_in_order(place: Place, serve) -> None:
         "turn_ended",
         "session_suspended",
     ]
-    tools = [one["tool"] for one in chat.seen("tool_ended", status="ok")]
+    tools = [event["tool"] for event in chat.seen("tool_ended", status="ok")]
     assert tools == ["read", "write", "edit", "shell", "progress"]
     assert "one\\ntwo\\nthree" in str(bodies(server)[-1]["messages"])
     (accepted,) = chat.seen("accepted")
@@ -89,7 +89,7 @@ def test_a_turn_works_on_real_files_in_order(place: Place, serve) -> None:
     (ended,) = chat.seen("turn_ended")
     assert ended["item"] == accepted["id"]
     assert ended["usage"]["input"] == 100 * len(WORK)
-    assert "".join(one["delta"] for one in chat.seen("text")) == "I look. All done."
+    assert "".join(event["delta"] for event in chat.seen("text")) == "I look. All done."
     assert_only_appended(server)
 
 
@@ -109,21 +109,21 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
         assert FIELDS[event["type"]] <= event.keys(), event
         assert datetime.fromisoformat(event["time"]).tzinfo is not None
         assert event["session"] == chat.session
-    numbers = [one["seq"] for one in chat.events if one["seq"] is not None]
+    numbers = [event["seq"] for event in chat.events if event["seq"] is not None]
     assert numbers == sorted(numbers)
     assert chat.events[-1]["type"] == "session_suspended"
     question = chat.seen("question")[0]
     assert question["kind"] == "permission"
     assert question["options"] == ["allow", "always", "deny"]
-    answered = [(one["id"], one["choice"]) for one in chat.seen("answered")]
-    assert answered == [(one["id"], "allow") for one in chat.seen("question")]
+    answered = [(event["id"], event["choice"]) for event in chat.seen("answered")]
+    assert answered == [(event["id"], "allow") for event in chat.seen("question")]
 
 
 def test_the_last_lines_of_a_long_command_are_reported(place: Place, serve, gate: Gate) -> None:
     """Progress comes while a tool runs, and never after its end; a short tool has only its result."""
     long = f"seq 1 30; printf 'half\\rdone'; {gate.command}; echo over"
     calls = [{"tool": "shell", "arguments": {"command": one}} for one in ("echo short", long)]
-    serve(*(Tools([one]) for one in calls), Text("Well."))
+    serve(*(Tools([call]) for call in calls), Text("Well."))
     chat = place.chat("--yes")
     chat.send("work")
     output = chat.wait("output")
@@ -163,7 +163,7 @@ def test_always_asks_once(place: Place, serve) -> None:
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert len(chat.seen("question")) == 1
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["ok", "ok"]
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["ok", "ok"]
 
 
 def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> None:

@@ -24,7 +24,7 @@ def test_tokens_time_and_cost_are_counted_with_those_of_children(place: Place, s
     assert ended["usage"]["seconds"] > 0
     shown = chat.ask("/usage")
     assert shown["data"]["session"]["cost"] == round(2 * CALL, 6)
-    assert [one["output"] for one in shown["data"]["children"]] == [20]
+    assert [child["output"] for child in shown["data"]["children"]] == [20]
     assert shown["data"]["total"]["cost"] == round(3 * CALL, 6)
     assert "scout     100 tokens in (60 % cached), 20 out, cost 0.0025" in shown["text"]
     chat.kill()

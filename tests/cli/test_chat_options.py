@@ -58,9 +58,9 @@ def test_what_is_left_to_typer(arguments: tuple[str, ...]) -> None:
 def test_every_option_is_known() -> None:
     """The options are those that are declared, with and without a value."""
     command: Any = command_named("chat")
-    options = [one for one in command.params if one.param_type_name == "option"]
-    assert {one.opts[0] for one in options if one.is_flag} == set(FLAGS)
-    assert {one.opts[0] for one in options if not one.is_flag} == set(VALUES)
+    options = [param for param in command.params if param.param_type_name == "option"]
+    assert {option.opts[0] for option in options if option.is_flag} == set(FLAGS)
+    assert {option.opts[0] for option in options if not option.is_flag} == set(VALUES)
 
 
 def test_the_folder_is_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,7 @@ def listen(home: Path, log: Path) -> None:
 def its_name(agent: AgentDefinition, *ours: str) -> str:
     """Return what an agent calls the first of these events that it has; nothing if it has none."""
     names = {event: name for name, event in reversed(agent.events.items())}
-    return next((names[one] for one in ours if one in names), "")
+    return next((names[name] for name in ours if name in names), "")
 
 
 @pytest.mark.nightly

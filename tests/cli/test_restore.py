@@ -168,7 +168,7 @@ def test_an_inner_agent_changes_nothing_of_the_outer_one(
         f"sh {inner}\nsh {same}\necho ready\nexec 1>&-\nread forever\n"
     )
     run_and_kill(outer, environ, folder)
-    records = {one["id"]: one for one in listed(command)}
+    records = {row["id"]: row for row in listed(command)}
     assert set(records) == {"in", "out"}
     assert records["in"]["inside"] == "out"
     assert records["out"]["last_boundary"] is None
@@ -201,7 +201,7 @@ def test_an_inner_agent_whose_parents_are_gone_is_known_by_its_environment(
         "echo ready\nexec 1>&-\nread forever\n"
     )
     run_and_kill(outer, environ, folder)
-    records = {one["id"]: one for one in listed(command)}
+    records = {row["id"]: row for row in listed(command)}
     assert {name: one["inside"] for name, one in records.items()} == {"in": "out", "out": None}
     assert records["out"]["last_event"] == records["out"]["opened"]
     assert records["in"]["last_boundary"] is not None
@@ -273,7 +273,7 @@ def test_forget_is_an_end(emit: Emit, command: Any) -> None:
     emit("codex", "agent-response", session_id="s-1")
     assert listed(command) == []
     emit("codex", "session-start", session_id="s-1")
-    assert [one["id"] for one in listed(command)] == ["s-1"]
+    assert [row["id"] for row in listed(command)] == ["s-1"]
 
 
 def test_an_old_record_expires_once_with_a_notice(
@@ -325,7 +325,7 @@ def test_an_installation_that_is_out_of_date_is_listed_and_renewed(
 
     def state() -> str:
         views = json.loads(command("hooks", "list", "--json").out)["hooks"]
-        return next(str(one["state"]) for one in views if one["agent"] == "claude")
+        return next(str(view["state"]) for view in views if view["agent"] == "claude")
 
     assert state() == "not installed"
     assert command("hooks", "install", "claude").code == 0

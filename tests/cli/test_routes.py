@@ -38,7 +38,7 @@ def test_list_says_which_is_used_and_what_the_others_break(command: Any, home: P
     """Each shipped table is there with its doc; routes of one's own are named."""
     (home / "config.toml").write_text(THROUGH)
     data = json.loads(command("routes", "list", "--json").out)
-    assert [(one["name"], one["is_used"], one["breaks"]) for one in data["tables"]] == [
+    assert [(table["name"], table["is_used"], table["breaks"]) for table in data["tables"]] == [
         ("steersman", True, []),
         ("cancel-and-discard", False, ["a converse message never stops a child"]),
         ("cancel-on-message", False, ["a converse message never stops a child"]),
@@ -143,7 +143,7 @@ def test_diff_tells_sentences_with_examples(command: Any) -> None:
         "  never-cancel  a child that the turn waits for, a child in the background continues",
     ]
     data = json.loads(command("routes", "diff", "steersman", "never-cancel", "--json").out)
-    assert sum(one["cells"] for one in data["differences"]) == 177
+    assert sum(difference["cells"] for difference in data["differences"]) == 177
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_explain(
     """The row of each table is named, and everybody around with what they would get."""
     data = explained(command, ASK, *arguments)
     assert (data["rule"], data["action"]) == (rule, action)
-    assert {one["who"]: one["what"] for one in data["receives"]} == receives
+    assert {recipient["who"]: recipient["what"] for recipient in data["receives"]} == receives
 
 
 def test_explain_reads_the_configured_words(command: Any, home: Path) -> None:
@@ -208,13 +208,15 @@ def test_explain_of_a_command_says_whom_it_reaches(command: Any) -> None:
     """`/stop` is no message, but it has a cause."""
     found = explained(command, "/stop", "--children", "1", "--side-talks", "1")
     assert (found["intent"], found["cause"]) == ("command", "stop")
-    assert {one["what"] for one in found["receives"]} == {"cancel"}
+    assert {recipient["what"] for recipient in found["receives"]} == {"cancel"}
     assert explained(command, "/help", "--children", "1")["cause"] is None
 
 
 def gives(data: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Map each of those around to what it gets, and by which row."""
-    return {one["who"]: (one["what"], one["rule"]) for one in data["receives"]}
+    return {
+        recipient["who"]: (recipient["what"], recipient["rule"]) for recipient in data["receives"]
+    }
 
 
 @pytest.mark.parametrize("command_text", ["/new", "/finalize"])

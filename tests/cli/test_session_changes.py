@@ -12,7 +12,7 @@ import pytest
 def listed(command: Any, **environ: str) -> dict[str, dict[str, Any]]:
     """Return the sessions by id."""
     rows = json.loads(command("sessions", "list", "--json", **environ).out)["sessions"]
-    return {one["id"]: one for one in rows}
+    return {row["id"]: row for row in rows}
 
 
 def test_a_session_has_a_name(command: Any, told: Path) -> None:
@@ -30,7 +30,9 @@ def test_a_session_has_a_name(command: Any, told: Path) -> None:
 def test_what_was_said_is_found(command: Any, told: Path) -> None:
     """A search finds messages of people and models with their place, and says when there is none."""
     found = json.loads(command("sessions", "search", "what is IN", "--json").out)["found"]
-    assert [(one["role"], "what is in" in one["text"]) for one in found] == [("user", True)]
+    assert [(message["role"], "what is in" in message["text"]) for message in found] == [
+        ("user", True)
+    ]
     assert found[0]["seq"] == 2
     nothing = command("sessions", "search", '100%_"\\')
     assert (nothing.code, nothing.out) == (1, "")

@@ -91,7 +91,7 @@ def test_models_list(command: Any, configure: Callable[..., None]) -> None:
     """Configured models, the catalogue with sizes and licences, and the choice with its reason."""
     configure()
     data = json.loads(command("models", "list", "--json").out)
-    assert [one["name"] for one in data["models"]] == ["main"]
+    assert [model["name"] for model in data["models"]] == ["main"]
     assert data["catalogue"][0]["name"] == "qwen2.5-coder-0.5b"
     assert data["catalogue"][0]["fetched"] is False
     assert (data["choice"]["name"], data["choice"]["provider"]) == ("main", "scripted")
@@ -280,11 +280,11 @@ def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> N
     finally:
         for process in (orphan, kept):
             process.communicate(b".")
-    said = [one for one in found if one["name"] == "processes"]
-    (mine,) = [one for one in said if one["hint"] == f"kill -9 {orphan.pid}"]
+    said = [row for row in found if row["name"] == "processes"]
+    (mine,) = [row for row in said if row["hint"] == f"kill -9 {orphan.pid}"]
     assert mine["verdict"] == "warn"
     assert f"started by process {gone.pid}, which is dead" in mine["text"]
-    assert not [one for one in said if str(kept.pid) in one["hint"].split()]
+    assert not [row for row in said if str(kept.pid) in row["hint"].split()]
 
 
 def test_broken_files_are_bad(command: Any, home: Path) -> None:

@@ -17,9 +17,9 @@ from steersman.machines.machine import Machine, State, Transition
 def test_machines_list(command: Any) -> None:
     """The document names every machine and its states."""
     data = json.loads(command("machines", "list", "--json").out)
-    assert [one["name"] for one in data["machines"]] == list(MACHINES)
+    assert [machine["name"] for machine in data["machines"]] == list(MACHINES)
     text = command("machines", "list").out
-    assert all(state in text for one in data["machines"] for state in one["states"])
+    assert all(state in text for machine in data["machines"] for state in machine["states"])
 
 
 @pytest.mark.parametrize("name", list(MACHINES))

@@ -81,7 +81,7 @@ def test_names_of_a_folder_never_hide_others(
     if is_trusted:
         assert command("trust", "--yes").code == 0
     listed = json.loads(command("workflow", "list", "--json").out)["workflows"]
-    told = [(one["name"], one["origin"], one["is_hidden"]) for one in listed]
+    told = [(row["name"], row["origin"], row["is_hidden"]) for row in listed]
     assert told == [
         ("codemod", "user", False),
         (home.name, "user", False),
@@ -136,5 +136,5 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(command: Any, folder
     assert '    s0["make"]\n' in done.out
     data = json.loads(command("run", "job.toml", "--dry-run", "--json").out)
     assert data["variables"] == {"file": "made"}
-    assert [(one["step"], one["does"]) for one in data["steps"]] == [("make", "touch made")]
+    assert [(step["step"], step["does"]) for step in data["steps"]] == [("make", "touch made")]
     assert [path.name for path in folder.iterdir()] == ["job.toml"]

@@ -65,7 +65,7 @@ def test_a_later_layer_is_asked_first(load_with: Load, paths: Paths, project: Pa
     load_with(user=THROUGH, project_file=QUEUED)
     trust(paths, project)
     config = load_with(user=THROUGH, project_file=QUEUED)
-    assert [one["name"] for one in config.route] == ["queued-here", "through"]
+    assert [row["name"] for row in config.route] == ["queued-here", "through"]
     assert rule(config) == "queued-here"
 
 

@@ -41,7 +41,7 @@ def test_the_shipped_tables() -> None:
 def test_a_shipped_table_makes_no_mistake(name: str, broken: set[str]) -> None:
     """It is complete, without dead rows, and breaks just the rules that it is an example of."""
     routes = named_table(name)
-    kinds = {one.kind for one in check_routes(routes.dispositions, routes.deliveries)}
+    kinds = {route.kind for route in check_routes(routes.dispositions, routes.deliveries)}
     assert kinds == broken
     assert kinds <= set(SAFETY)
 

@@ -158,4 +158,4 @@ def test_a_workflow_brings_tools_for_its_run(paths: Paths, project: Path) -> Non
     }
     file.write_text(outer + '[agents.b]\ntools = ["bth"]\n')
     checked = check_file(file, Surroundings(paths=paths, folder=project, environ={}))
-    assert [one.line for one in checked.errors] == [7]
+    assert [error.line for error in checked.errors] == [7]

@@ -148,11 +148,11 @@ def test_a_projects_hooks_are_added_once_it_is_trusted(
         '[[hooks]]\non = "turn_ended"\nrun = ["' + name + '"]\n' for name in ("own", "other")
     )
     config = load_with(user=own, project_file=other)
-    assert [one.run for one in config.hooks] == [("own",)]
+    assert [hook.run for hook in config.hooks] == [("own",)]
     assert "`hooks` not applied" in config.notices[0]
     trust(paths, project)
     config = load_with(user=own, project_file=other)
-    assert [one.run for one in config.hooks] == [("own",), ("other",)]
+    assert [hook.run for hook in config.hooks] == [("own",), ("other",)]
 
 
 def test_keys_of_models_are_known_from_every_file_that_applies(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_each_key_says_who_sets_it() -> None:
     """Every table declares it, and the list of what any project may set is this one."""
 
     def below(kind: type[SettingsTable]) -> set[type[SettingsTable]]:
-        return {kind, *(inner for one in kind.__subclasses__() for inner in below(one))}
+        return {kind, *(inner for subclass in kind.__subclasses__() for inner in below(subclass))}
 
     silent = {one.__name__ for one in below(SettingsTable) if "set_by" not in vars(one)}
     assert silent == {"Config", "CommandSettings"}, "they have the keys of others"

@@ -34,8 +34,8 @@ def test_each_mistake_is_reported_with_position_and_hint(name: str, tmp_path: Pa
         paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)
     )
     checked = check_file(FAULTS / f"{name}.toml", around)
-    told = [tell(one) for one in checked.errors]
-    told += [tell(one, "warning: ") for one in checked.warnings]
+    told = [tell(error) for error in checked.errors]
+    told += [tell(warning, "warning: ") for warning in checked.warnings]
     text = "\n".join(told).replace(f"{FAULTS}/", "").replace(KNOWN_TOOLS, "(the tools)") + "\n"
     snapshot = FAULTS / f"{name}.txt"
     if IS_WRITING:
@@ -61,9 +61,9 @@ ELSEWHERE = "is longer than "
 def sayings(module: ModuleType) -> Iterator[tuple[int, list[str]]]:
     """Give the lines of the simple statements that hold words for people, with these words."""
     tree = ast.parse(inspect.getsource(module))
-    functions = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     for function in functions:
-        body = [one for one in ast.walk(function) if isinstance(one, ast.stmt)]
+        body = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
         for one in body if function.name not in RENDERING else ():
             is_docstring = isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
             if is_docstring or hasattr(one, "body") or isinstance(one, ast.Match):

@@ -17,5 +17,5 @@ def test_no_bytes_are_answered_with_a_traceback(content: bytes, tmp_path: Path) 
     )
     path = tmp_path / "job.toml"
     path.write_bytes(content)
-    assert all(tell(one) for one in check_file(path, around).errors)
+    assert all(tell(error) for error in check_file(path, around).errors)
     assert check_file(tmp_path, around).errors, "a folder is no file"

@@ -96,7 +96,7 @@ def test_a_plan_has_each_step_once_behind_all_it_needs(steps: tuple[StepSpec, ..
     plan = plan_of(
         WorkflowSpec(name="job", file="job.toml", folder=".", source="", steps=steps), {}
     )
-    order = [one.step.id for one in plan.steps]
+    order = [step.step.id for step in plan.steps]
     assert sorted(order) == sorted(step.id for step in steps)
     place = {name: number for number, name in enumerate(order)}
     for name, needs in waits_for(steps).items():

@@ -76,6 +76,7 @@ def test_a_plan_as_data(read: Callable[[str], WorkflowSpec]) -> None:
         )
     )
     found = {
-        one["step"]: (one["level"], one["items"]) for one in plan_data(plan_of(spec, {}))["steps"]
+        step["step"]: (step["level"], step["items"])
+        for step in plan_data(plan_of(spec, {}))["steps"]
     }
     assert found == {"list": (1, 0), "look": (2, None), "sum-up": (3, 0), "tidy": (4, 0)}

@@ -113,8 +113,8 @@ def test_what_is_shipped_is_sound(around: Surroundings) -> None:
 
 def test_a_spec_can_be_read_back_from_its_text(around: Surroundings) -> None:
     """A run that is taken up goes by the text it began with."""
-    for one in list_workflows(around.paths, around.folder):
-        spec = load_workflow(one.path)
+    for workflow in list_workflows(around.paths, around.folder):
+        spec = load_workflow(workflow.path)
         assert parse_workflow(spec.file, spec.source) == spec
 
 
@@ -187,7 +187,7 @@ def test_workflows_in_workflows_are_found_beside_their_own_file(around: Surround
     for name, following in (("one", "two"), ("two", "three"), ("three", "one")):
         (around.folder / f"{name}.toml").write_text("[workflow]\n" + inner.format(following))
     faults = check_file(around.folder / "one.toml", around).errors
-    assert [one.problem.message for one in faults] == [
+    assert [fault.problem.message for fault in faults] == [
         "workflows include each other: `one.toml` runs `two.toml` runs `three.toml` runs `one.toml`"
     ]
     (around.folder / "three.toml").write_text(f"[workflow]\n{STEP}")
@@ -206,4 +206,4 @@ def test_workflows_in_workflows_come_to_an_end(around: Surroundings) -> None:
     (around.folder / "w9.toml").write_text(f"[workflow]\n{STEP}")
     assert check_file(around.folder / "w3.toml", around).errors == ()
     faults = check_file(around.folder / "w0.toml", around).errors
-    assert {one.problem.message for one in faults} == {"workflows are nested more than 8 deep"}
+    assert {fault.problem.message for fault in faults} == {"workflows are nested more than 8 deep"}

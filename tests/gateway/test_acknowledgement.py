@@ -49,7 +49,7 @@ def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> No
 
 def answer(heard: list[Event], client_id: str) -> Event:
     """Return what one message was answered."""
-    (found,) = [one for one in heard if one.get("client_id") == client_id]
+    (found,) = [event for event in heard if event.get("client_id") == client_id]
     return found
 
 

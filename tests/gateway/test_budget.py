@@ -52,7 +52,7 @@ def row(name: str, **more: object) -> SessionRow:
 def left(tmp_path: Path) -> set[str]:
     """Name the sessions whose copies are there."""
     found = tmp_path.glob("workspaces/*/ledger-*.jsonl")
-    return {one.stem.removeprefix("ledger-") for one in found}
+    return {path.stem.removeprefix("ledger-") for path in found}
 
 
 def limit(tmp_path: Path, store: MemoryStore, said: SimpleQueue[str]) -> StorageLimit:

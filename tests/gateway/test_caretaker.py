@@ -22,13 +22,13 @@ def left(begin: Begin) -> tuple[Host, str]:
 
 def entries(host: Host, session: str) -> list[str]:
     """The kinds of everything journalled of a session."""
-    return [type(decode_entry(one.data)).__name__ for one in host.store.entries(session)]
+    return [type(decode_entry(entry.data)).__name__ for entry in host.store.entries(session)]
 
 
 def texts(host: Host, session: str) -> list[str]:
     """What a session's queue holds on disk."""
     row = host.store.load(session).row
-    return [one.text for one in host.upkeep.saved_queues.of(row).items]
+    return [item.text for item in host.upkeep.saved_queues.of(row).items]
 
 
 def test_only_changes_of_the_queue_are_journalled(left: tuple[Host, str]) -> None:

@@ -157,7 +157,7 @@ def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
     assert misspelt.text.startswith("There is no tool `shel`; there are read, ")
     listed = conversation.say("/permissions list")
     assert listed is not None
-    assert [one["match"] for one in listed.data["allowed"]] == ["git *"]
+    assert [row["match"] for row in listed.data["allowed"]] == ["git *"]
     gone = conversation.run(wrap_up_agent("kid"))
     assert (gone is not None and gone.ok) is False
     written = conversation.run(export_queue("queue.toml"))
@@ -168,7 +168,7 @@ def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
         assert conversation.say(shorter) == conversation.say(longer)
     helped = conversation.say("/help queue edit")
     assert helped is not None
-    assert [one["name"] for one in helped.data["commands"]] == ["queue edit"]
+    assert [command["name"] for command in helped.data["commands"]] == ["queue edit"]
 
 
 @pytest.mark.parametrize(

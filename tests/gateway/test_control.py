@@ -178,9 +178,9 @@ def test_a_hundred_clients_at_once(begin: Begin) -> None:
         thread.start()
     for thread in threads:
         thread.join(seconds(WAIT))
-    assert {one["type"] for one in receipts} == {"accepted"}
-    assert {one["text"] for one in receipts} == {f"message {n}" for n in range(100)}
-    assert len({one["id"] for one in receipts}) == 100
+    assert {receipt["type"] for receipt in receipts} == {"accepted"}
+    assert {receipt["text"] for receipt in receipts} == {f"message {n}" for n in range(100)}
+    assert len({receipt["id"] for receipt in receipts}) == 100
 
 
 def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
@@ -254,11 +254,11 @@ def test_sockets_of_the_dead_are_removed(begin: Begin) -> None:
     live.listen()
     with live:
         host.begin(host.paths.config.parent / "project")
-        names = {one.name for one in folder.iterdir()}
+        names = {path.name for path in folder.iterdir()}
         assert names == {"n2-live.sock", f"{host.runtime.node}.sock"}
         assert socket_mode(folder / f"{host.runtime.node}.sock") == 0o600
         host.close()
-    assert {one.name for one in folder.iterdir()} == {"n2-live.sock"}
+    assert {path.name for path in folder.iterdir()} == {"n2-live.sock"}
 
 
 def socket_mode(path: Path) -> int:

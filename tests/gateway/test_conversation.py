@@ -28,7 +28,7 @@ def test_a_session_that_is_about_to_be_let_go_is_not_open(
     queue = talk.say("/queue")
     live.ref = actor
 
-    assert [one["text"] for one in heard if one["type"] == "rejected"] == ["hello"]
+    assert [event["text"] for event in heard if event["type"] == "rejected"] == ["hello"]
     assert queue is not None
     assert (queue.ok, "is finalized" in queue.text) == (False, True)
 

@@ -59,8 +59,8 @@ def test_its_size_is_bounded(book: Logbook) -> None:
         LOGGER.warning("x" * (MOST // 8))
     files = list(book.path.parent.iterdir())
     assert len(files) == OLD + 1
-    assert sum(one.stat().st_size for one in files) <= (OLD + 1) * MOST
-    assert {one.stat().st_mode & 0o777 for one in files} == {0o600}
+    assert sum(file.stat().st_size for file in files) <= (OLD + 1) * MOST
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
 
 
 def test_without_a_fault_there_is_no_file(tmp_path: Path, told: list[str]) -> None:

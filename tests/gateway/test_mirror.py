@@ -30,11 +30,11 @@ def test_the_newest_is_written(tmp_path: Path) -> None:
     for texts in (("a",), ()):
         mirror = QueueMirror(folder, lambda text: None)
         for n in range(50):
-            mirror.put("abc", queue(*(f"{one}{n}" for one in texts)), 0.0)
+            mirror.put("abc", queue(*(f"{text}{n}" for text in texts)), 0.0)
         mirror.close()
         data = tomllib.loads((folder / "abc.toml").read_text())
-        assert [one["content"] for one in data["items"]] == [f"{one}49" for one in texts]
-    assert [one.name for one in folder.iterdir()] == ["abc.toml"]
+        assert [item["content"] for item in data["items"]] == [f"{text}49" for text in texts]
+    assert [path.name for path in folder.iterdir()] == ["abc.toml"]
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "abc.toml").stat().st_mode & 0o777 == 0o600
 

@@ -120,4 +120,4 @@ def test_an_export_replaces_only_queue_files(tmp_path: Path) -> None:
         with pytest.raises(ConfigError):
             write_file(target, "abc", queue("a"), 0.0)
     assert other.read_text() == "dear diary"
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.toml", "notes.txt", "q.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.toml", "notes.txt", "q.toml"]

@@ -72,7 +72,7 @@ def test_every_start_says_so(begin: Begin) -> None:
     host.resume(conversation.session)
     live = host.runtime.sessions[conversation.session]
     assert live.environment.deliveries is named_table("never-cancel").deliveries
-    assert any("`never-cancel`, does not keep these rules" in one for one in host.notices)
+    assert any("`never-cancel`, does not keep these rules" in notice for notice in host.notices)
 
 
 def test_a_closed_session_keeps_the_choice(begin: Begin) -> None:

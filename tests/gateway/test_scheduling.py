@@ -250,7 +250,9 @@ def test_a_message_is_sent_until_its_session_has_it(tmp_path: Path) -> None:
         assert await served.until(lambda: bool(served.hours.store.watches())) == []
         served.now = at("7:00:01")
         (found,) = await served.until(
-            lambda: [one.state for one in served.hours.store.occurrences()] == ["begun"]
+            lambda: (
+                [occurrence.state for occurrence in served.hours.store.occurrences()] == ["begun"]
+            )
         )
         assert served.said == [("s1", client_id_of(found))]
         assert client_id_of(found) == "schedule seven 2026-11-23T07:00:00+00:00"
@@ -284,7 +286,9 @@ def test_what_cannot_be_said_has_failed_with_its_reason(
                 (served.paths.config_file).write_text("")
             if len(served.faults) < 9_998 and kind == "unreachable":
                 served.now = at("7:30")
-            return any(one.state == "failed" for one in served.hours.store.occurrences())
+            return any(
+                occurrence.state == "failed" for occurrence in served.hours.store.occurrences()
+            )
 
         if kind == "gone":
             served.faults = [StoreBusy("busy")] * 10_000

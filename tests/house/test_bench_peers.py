@@ -49,7 +49,9 @@ def test_the_server_speaks_three_protocols(load: Any) -> None:
     with load("server").PeerServer() as server:
         tool = {"type": "function", "function": {"name": "bash", "parameters": schema}}
         events = said(server.url, "/v1/chat/completions", {"messages": [user], "tools": [tool]})
-        calls = [one["choices"][0]["delta"].get("tool_calls") for one in events if one["choices"]]
+        calls = [
+            event["choices"][0]["delta"].get("tool_calls") for event in events if event["choices"]
+        ]
         function = next(call[0]["function"] for call in calls if call)
         assert (function["name"], json.loads(function["arguments"])) == (
             "bash",
@@ -63,7 +65,9 @@ def test_the_server_speaks_three_protocols(load: Any) -> None:
             "content": [{"type": "input_text", "text": order}],
         }
         events = said(server.url, "/v1/responses", {"input": [item], "tools": [tool]})
-        done = next(one["item"] for one in events if one["type"] == "response.output_item.done")
+        done = next(
+            event["item"] for event in events if event["type"] == "response.output_item.done"
+        )
         assert (done["name"], json.loads(done["arguments"])) == ("exec_command", {"cmd": "echo hi"})
         assert events[-1]["type"] == "response.completed"
 
@@ -73,9 +77,9 @@ def test_the_server_speaks_three_protocols(load: Any) -> None:
         events = said(server.url, "/v1/messages", {"messages": talk[:1], "tools": [tool]})
         assert "tool_use" in json.dumps(events)
         events = said(server.url, "/v1/messages", {"messages": talk, "tools": [tool]})
-        assert [one["delta"]["text"] for one in events if one["type"] == "content_block_delta"] == [
-            "done"
-        ]
+        assert [
+            event["delta"]["text"] for event in events if event["type"] == "content_block_delta"
+        ] == ["done"]
         assert [one.results for one in server.asked] == [[], [], [], ["hi"]]
         assert server.wait(0, 4, seconds=seconds(5)).size == len(server.asked[3].raw)
 

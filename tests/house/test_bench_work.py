@@ -51,11 +51,11 @@ def test_the_halves_are_alike(load: Load) -> None:
     """Each of the six families has at least six tasks, every second one held back."""
     tasks = load("task").load_tasks().values()
     for family in FAMILIES:
-        halves = [one.half for one in tasks if one.family == family]
+        halves = [task.half for task in tasks if task.family == family]
         assert len(halves) >= 6
         assert halves == ["tune", "held"] * (len(halves) // 2)
-    assert sum(len(one.files) > 30 for one in tasks) >= 3
-    assert all(1 <= len(one.files) <= 12 or len(one.files) > 30 for one in tasks)
+    assert sum(len(task.files) > 30 for task in tasks) >= 3
+    assert all(1 <= len(task.files) <= 12 or len(task.files) > 30 for task in tasks)
 
 
 @pytest.mark.parametrize("name", tasks_by_cost())

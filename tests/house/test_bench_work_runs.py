@@ -210,14 +210,14 @@ def test_a_run_goes_on_where_it_stopped(
         asked = len(server.requests)
         assert run(load, tmp_path, server, *given) == first
         assert len(server.requests) == asked
-    ends = {(one["contender"], one["task"]): (one["how"], one["calls"]) for one in first}
+    ends = {(row["contender"], row["task"]): (row["how"], row["calls"]) for row in first}
     assert ends == {
         ("blocks", "staging-port"): ("solved", 1),
         ("blocks", "page-count"): ("wrong", 1),
         ("steersman", "staging-port"): ("solved", 1),
         ("steersman", "page-count"): ("wrong", 1),
     }
-    assert all(one["read"] == 100 for one in first)
+    assert all(row["read"] == 100 for row in first)
     assert "steersman" in capsys.readouterr().out
 
 

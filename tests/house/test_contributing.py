@@ -159,7 +159,9 @@ def test_the_code_of_all_recipes_has_types(scratch: Scratch) -> None:
     examples = [example for heading in RECIPES for example in recipe(heading)]
     for example in examples:
         example.apply(scratch.checkout)
-    files = {one.path for one in examples if one.path.endswith(".py") and not one.is_test}
+    files = {
+        example.path for example in examples if example.path.endswith(".py") and not example.is_test
+    }
     assert len(files) > len(RECIPES)
     fault = scratch.check_types(files)
     assert not fault, fault

@@ -62,7 +62,7 @@ def within(modules: set[str], packages: set[str]) -> set[str]:
     return {
         module
         for module in modules
-        if any(module == one or module.startswith(f"{one}.") for one in packages)
+        if any(module == package or module.startswith(f"{package}.") for package in packages)
     }
 
 

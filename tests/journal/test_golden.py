@@ -28,14 +28,14 @@ def test_a_golden_journal_still_loads(file: Path) -> None:
     assert is_new
     for seq in range(1, len(data["entries"]) + 1):
         assert record_at(store, session, seq).seq == seq
-    stored = [one.data for one in store.entries(session)]
-    assert stored[1:] == [one["data"] for one in data["entries"]][1:]
+    stored = [entry.data for entry in store.entries(session)]
+    assert stored[1:] == [entry["data"] for entry in data["entries"]][1:]
 
 
 def test_a_journal_that_contradicts_a_machine_is_refused_whole() -> None:
     """Its first turn ends without having begun: nothing of the session is taken in."""
     data = read_export(GOLDEN / "1.json")
-    started = next(one for one in data["entries"] if one["data"]["kind"] == "turn_started")
+    started = next(entry for entry in data["entries"] if entry["data"]["kind"] == "turn_started")
     started["data"] = {"kind": "session_resumed"}
     store = MemoryStore()
     with pytest.raises(UsageError, match=r"entry \d+ does not fit"):

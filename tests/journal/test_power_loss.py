@@ -41,29 +41,31 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_file_that_a_tool_wrote_is_whole_and_stays(files: Run, model: Model) -> None:
     """At any moment a file is its old or its new self; once a call or a revert is done, the new."""
     states = files.disks(model)
-    found = [wrong_file(one, told(files.operations[: one.moment])) for one in states]
+    found = [wrong_file(state, told(files.operations[: state.moment])) for state in states]
     assert [one for one in found if one] == []
     assert len(states) > 100
-    assert {one["type"] for one in told(files.operations)} >= {"tool_ended", "reverted"}
+    assert {event["type"] for event in told(files.operations)} >= {"tool_ended", "reverted"}
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_replay_sees_a_file_that_is_not_synced(files: Run, model: Model) -> None:
     """Without the syncs of the files and folders of the project the same run breaks some."""
     careless = [
-        replace(one, kind="nothing") if (one.kind, one.name[:7]) == ("sync", "project") else one
-        for one in files.operations
+        replace(operation, kind="nothing")
+        if (operation.kind, operation.name[:7]) == ("sync", "project")
+        else operation
+        for operation in files.operations
     ]
     states = disks(careless, files.before, model)
-    assert any(wrong_file(one, told(careless[: one.moment])) for one in states)
+    assert any(wrong_file(state, told(careless[: state.moment])) for state in states)
 
 
 def faults(run: Sequence[Operation], states: Iterable[Disk]) -> Iterator[str]:
     """Look at each disk; tell the moment and what is missing where something is."""
-    for one in states:
-        fault = fault_of(one, told(run[: one.moment]))
+    for state in states:
+        fault = fault_of(state, told(run[: state.moment]))
         if fault:
-            yield f"{one.moment}: {fault}"
+            yield f"{state.moment}: {fault}"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -81,10 +83,10 @@ def test_a_power_cut_loses_nothing_acknowledged(run: Run, model: Model) -> None:
 def test_the_replay_sees_a_sync_that_is_missing(run: Run, name: str) -> None:
     """Without its syncs the same run loses acknowledged entries: so the test can fail."""
     careless = [
-        replace(one, kind="nothing")
-        if one.kind == "sync" and (one.name == name or f"{name}.db" in one.name)
-        else one
-        for one in run.operations[:150]
+        replace(operation, kind="nothing")
+        if operation.kind == "sync" and (operation.name == name or f"{name}.db" in operation.name)
+        else operation
+        for operation in run.operations[:150]
     ]
     states = list(disks(careless, run.before))
     assert next(faults(careless, reversed(states)), "")

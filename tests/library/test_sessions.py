@@ -740,9 +740,11 @@ def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
             session = await runtime.start(agent, folder=tmp_path)
             receipt = await session.say("what is it?", images=[tmp_path / "shot.png"])
             assert (await receipt.done()).text == "A pixel."
-        said = [one for one in script.requests[-1].messages if one.role in ("user", "tool")]
+        said = [
+            message for message in script.requests[-1].messages if message.role in ("user", "tool")
+        ]
         assert [len(one.pictures) for one in said] == [count] * 3
-        assert {one.data for message in said for one in message.pictures} <= {data}
+        assert {picture.data for message in said for picture in message.pictures} <= {data}
         line = "[a picture, image/png, 70 bytes]"
         assert said[1].text.startswith(line)
         assert said[2].text.startswith(f"here it is\n{line}")

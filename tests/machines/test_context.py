@@ -32,7 +32,7 @@ def test_a_cut_leaves_whole_exchanges(is_amid: bool, points: list[int]) -> None:
     """A result never loses its call: what is kept begins with a person, or with the agent's step."""
     talk = [USER, SAID, USER, CALLS, RESULT, SAID, USER]
     found = cut_points(talk, is_amid)
-    assert found == [one for one in points if talk[one].role != "tool"]
+    assert found == [point for point in points if talk[point].role != "tool"]
     assert not any(talk[one].role == "tool" for one in found)
 
 
@@ -50,7 +50,7 @@ def test_the_oldest_results_go_first_and_the_newest_are_shortened_last() -> None
     changed, count = pruned(talk, 1500)
     assert (len(changed), count) == (4, 2)
     assert all("4000 characters" in one.text for one in changed[2:4])
-    assert [one.role for one in changed] == ["user", "assistant", "tool", "tool"]
+    assert [message.role for message in changed] == ["user", "assistant", "tool", "tool"]
     changed, count = pruned(talk, 2200)
     assert (len(changed), count) == (7, 3)
     assert changed[6].text.startswith("z" * 1000)

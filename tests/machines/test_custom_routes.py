@@ -30,7 +30,7 @@ def in_front(*overrides: Override) -> Routes:
 def invalid_routes_of(*overrides: Override) -> list[tuple[int, str, str]]:
     """List what cannot be translated."""
     _, invalid_routes = put_in_front(STEERSMAN, overrides)
-    return [(one.route, one.key, one.message) for one in invalid_routes]
+    return [(route.route, route.key, route.message) for route in invalid_routes]
 
 
 def said(routes: Routes, intent: str, situation: str) -> tuple[str, str, str, str]:
@@ -307,7 +307,7 @@ def test_all_invalid_routes_are_reported_at_once_and_nothing_changes() -> None:
     """Two wrong routes are two invalid routes, and the tables stay as they are."""
     good = Override(name="c", message=("converse",), deliver=STEER_CHILDREN)
     routes, invalid_routes = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])
-    assert [one.route for one in invalid_routes] == [0, 2]
+    assert [route.route for route in invalid_routes] == [0, 2]
     assert routes is STEERSMAN
 
 
@@ -391,7 +391,7 @@ def test_an_unsafe_route_is_found_by_the_checker(route: Override, kind: str) -> 
     """It can be translated, looked at and compared; the check of the result names the rule."""
     routes, invalid_routes = put_in_front(STEERSMAN, [route])
     assert invalid_routes == ()
-    assert kind in {one.kind for one in check_routes(routes.dispositions, routes.deliveries)}
+    assert kind in {route.kind for route in check_routes(routes.dispositions, routes.deliveries)}
 
 
 @st.composite

@@ -30,7 +30,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("state", [one.name for one in GOAL.states])
+@pytest.mark.parametrize("state", [state.name for state in GOAL.states])
 @pytest.mark.parametrize("event", GOAL.events)
 def test_each_event_in_each_state(state: str, event: str) -> None:
     """What is in the table moves, all else is refused and changes nothing."""
@@ -42,6 +42,6 @@ def test_each_event_in_each_state(state: str, event: str) -> None:
 def test_each_transition_is_gone_through_by_the_installed_command() -> None:
     """The table of black-box tests has every transition, and names tests that there are."""
     tests = Path(__file__).parents[1] / "blackbox"
-    text = "".join(one.read_text("utf-8") for one in tests.glob("test_goal*.py"))
+    text = "".join(path.read_text("utf-8") for path in tests.glob("test_goal*.py"))
     assert REACHED.keys() == rows(GOAL)
     assert all(f"def {name}(" in text for name in REACHED.values())

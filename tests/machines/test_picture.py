@@ -20,7 +20,7 @@ def test_every_machine_is_drawn_whole(name: str) -> None:
     drawing = ElementTree.fromstring(text)
     shown = {one.text for one in drawing.iter(f"{SVG}text")}
     assert {state.name for state in machine.states} <= shown
-    labels = {label for one in lay_out(machine).arrows for label in one.labels}
+    labels = {label for arrow in lay_out(machine).arrows for label in arrow.labels}
     assert labels <= shown
     paper, *boxes = (_edges(one) for one in drawing.iter(f"{SVG}rect"))
     width, height = float(drawing.attrib["width"]), float(drawing.attrib["height"])

@@ -20,9 +20,11 @@ def test_the_differences_cover_what_differs_and_nothing_else(name: str) -> None:
     other = named_table(name)
     space = STEERSMAN.dispositions.space
     covered = set[tuple[str, ...]]()
-    for one in differences(STEERSMAN, other):
-        if not {"cause", "relation"} & set(one.where):
-            covered |= set(product(*(one.where.get(each, known) for each, known in space.items())))
+    for difference in differences(STEERSMAN, other):
+        if not {"cause", "relation"} & set(difference.where):
+            covered |= set(
+                product(*(difference.where.get(each, known) for each, known in space.items()))
+            )
     for key in STEERSMAN.dispositions.keys():
         pair = [explain(each, key, everybody(key[1])).outcome for each in (STEERSMAN, other)]
         assert (key in covered) == (pair[0] != pair[1]), key

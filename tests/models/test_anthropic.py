@@ -202,7 +202,7 @@ def thinking_answer(*blocks: dict, stop: str = "end_turn", used: dict | None = N
     events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": used or {}})
     events.append({"type": "message_stop"})
     return Raw(
-        "".join(f"event: {one['type']}\r\ndata: {json.dumps(one)}\r\n\r\n" for one in events)
+        "".join(f"event: {event['type']}\r\ndata: {json.dumps(event)}\r\n\r\n" for event in events)
     )
 
 

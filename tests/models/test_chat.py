@@ -100,7 +100,9 @@ def test_key_is_sent_as_bearer(asker):
     """The key goes into the Authorization header, and the connection is used again."""
     with ModelServer([Text("ok")]) as server:
         asker(model_at(server, key="sk-1"), "Hi", "Hi again")
-        assert [one.headers["authorization"] for one in server.requests] == ["Bearer sk-1"] * 2
+        assert [request.headers["authorization"] for request in server.requests] == [
+            "Bearer sk-1"
+        ] * 2
 
 
 def test_wire_form_of_a_prefix_is_a_prefix():
@@ -119,8 +121,8 @@ def test_wire_form_of_a_prefix_is_a_prefix():
     for count in range(len(conversation) + 1):
         assert [message for _, message in wire_messages(conversation[:count])] == whole[:count]
     ids = [wire_id("t1.c1"), wire_id("t1.c2")]
-    assert [one["id"] for one in whole[1]["tool_calls"]] == ids
-    assert [one["tool_call_id"] for one in whole[2:4]] == ids
+    assert [call["id"] for call in whole[1]["tool_calls"]] == ids
+    assert [message["tool_call_id"] for message in whole[2:4]] == ids
 
 
 CALLS = [
@@ -181,7 +183,7 @@ def test_calls_of_one_id_and_two_indexes_are_two(asker):
     chunk = {"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
     with ModelServer([Raw(event(chunk))]) as server:
         [answer] = asker(model_at(server), "Hi")
-    assert [one.arguments["path"] for one in answer.tool_calls] == ["a", "b"]
+    assert [call.arguments["path"] for call in answer.tool_calls] == ["a", "b"]
 
 
 def test_no_arguments_are_an_empty_object(asker):

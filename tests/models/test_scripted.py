@@ -44,7 +44,7 @@ def script(tmp_path):
 def test_unmatched_answers_come_in_order_and_the_last_repeats(asker, script):
     """Three requests to two answers give the first, the last, the last."""
     answers = asker(ScriptedModel(script(TOML)), "Hi", "Hi", "Hi")
-    assert [one.text for one in answers] == ["First.", "Second and last.", "Second and last."]
+    assert [answer.text for answer in answers] == ["First.", "Second and last.", "Second and last."]
     assert asker.pieces[:1] == ["First."]
 
 

@@ -32,7 +32,7 @@ def test_serves_a_script_as_a_process(asker, tmp_path):
         model = ChatModel(f"{address}/v1", "m")
         hello, files, again = asker(model, "Hi", "which files?", "which files?")
         asked, until = [], time.monotonic() + seconds(5)
-        while not all(one["finished"] for one in asked) or not asked:  # it notes that after the end
+        while not all(row["finished"] for row in asked) or not asked:  # it notes that after the end
             assert time.monotonic() < until, asked
             with urllib.request.urlopen(f"{address}/requests", timeout=seconds(5)) as response:
                 asked = json.load(response)

@@ -21,7 +21,7 @@ ALT_ENTER, CTRL_J, CTRL_R, CTRL_U = "\x1b\r", "\n", "\x12", "\x15"
 
 def asked_for(stage: Stage, *prompts: str) -> None:
     """Wait until the model was asked for just these: between two turns a chat is idle, too."""
-    until(lambda: [one.prompt for one in stage.requests()] == [*prompts], f"only {prompts}")
+    until(lambda: [request.prompt for request in stage.requests()] == [*prompts], f"only {prompts}")
 
 
 def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
@@ -120,7 +120,7 @@ def test_several_lines(stage: Stage, opened: Open) -> None:
         terminal.types(text, key)
         threading.Event().wait(0.2)  # as a person does: keys that come together are pasted
     terminal.shows("Done.")
-    assert [one.prompt for one in stage.requests()] == ["line one\nline two\nline three"]
+    assert [request.prompt for request in stage.requests()] == ["line one\nline two\nline three"]
     terminal.presses(UP)
     terminal.has("  line three")
     terminal.has_bar("idle")
@@ -181,7 +181,7 @@ def test_an_editor(stage: Stage, opened: Open) -> None:
     terminal.has_line("a house")
     terminal.types(" with a door")
     terminal.shows("Done.")
-    assert [one.prompt for one in stage.requests()] == ["a house with a door"]
+    assert [request.prompt for request in stage.requests()] == ["a house with a door"]
 
 
 def test_a_steer_by_key(stage: Stage, opened: Open) -> None:

@@ -40,8 +40,8 @@ def members(kind: Any) -> list[Any]:
     """Return the classes of a union of unions."""
     return [
         found
-        for one in typing.get_args(kind)
-        for found in ([one] if typing.is_typeddict(one) else members(one))
+        for argument in typing.get_args(kind)
+        for found in ([argument] if typing.is_typeddict(argument) else members(argument))
     ]
 
 
@@ -57,7 +57,7 @@ def planted(kind: Any, name: str = "") -> Any:
     if origin is typing.Literal:
         return arguments[0]
     if origin in (typing.Union, types.UnionType):
-        return planted(next(one for one in arguments if one is not type(None)), name)
+        return planted(next(argument for argument in arguments if argument is not type(None)), name)
     if origin in (list, tuple, Sequence):
         return [planted(arguments[0])]
     if kind is Any or origin in (dict, Mapping):

@@ -139,7 +139,7 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
     terminal.has_bar("idle")
     assert "y yes" not in "".join(terminal.screen.display)
     assert "▌ y" not in terminal.rows
-    told = [one["content"] for one in stage.server.requests[-1].body["messages"]]
+    told = [message["content"] for message in stage.server.requests[-1].body["messages"]]
     assert any("use make instead" in str(one) for one in told)
 
 
@@ -308,7 +308,7 @@ def test_the_files_of_the_screen_are_private(stage: Stage, opened: Open) -> None
     terminal.shows("Good day.")
     state = stage.place.home / "state"
     marks = list((state / "terminals").iterdir())
-    assert [stat.S_IMODE(one.stat().st_mode) for one in marks] == [0o600]
+    assert [stat.S_IMODE(mark.stat().st_mode) for mark in marks] == [0o600]
     terminal.presses("\x04")
     assert terminal.ended() == 0
     assert list(Path(state / "terminals").iterdir()) == []

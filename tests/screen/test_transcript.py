@@ -47,7 +47,7 @@ def started(item: str, number: int) -> dict[str, Any]:
 def test_whose_turn_begins(events: list[dict[str, Any]], told: str) -> None:
     """It is said of what waited or was interrupted, in its newest words; of nothing else, and once."""
     begun = StartedTurns()
-    assert [begun.hear(one) for one in events] == [""] * len(events)
+    assert [begun.hear(event) for event in events] == [""] * len(events)
     assert begun.hear(started("m1", 1)) == told
     assert begun.hear(started("m1", 1)) == ""
 
@@ -66,7 +66,7 @@ def test_a_stopped_call_is_named() -> None:
     assert transcript.live(80, 5) == []
     killed = {"status": "killed", "exit_code": -15}
     transcript.hear({"type": "tool_ended", **call, **killed, **silent})
-    (row,) = (re.sub("\x1b\\[[0-9;]*m", "", one) for one in rows)
+    (row,) = (re.sub("\x1b\\[[0-9;]*m", "", row) for row in rows)
     assert row.startswith("✗ shell sleep 60 → killed: SIGTERM")
 
 

@@ -35,7 +35,7 @@ def test_watch_follows_without_flicker(stage: Stage, form: str) -> None:
         terminal.has("actor session  idle  waits for a message")
     frames = bytes(terminal.sent).split(BEGIN)[1:]
     assert frames
-    assert all(one.startswith(b"\x1b[H") for one in frames)
+    assert all(frame.startswith(b"\x1b[H") for frame in frames)
     assert not [wipe for wipe in WIPES if wipe in terminal.sent]
     terminal.presses("\x03")
     assert terminal.ended() == 130

@@ -66,5 +66,5 @@ def _step_until(program: SimulatedProgram, holds: Callable[[], bool]) -> None:
 
 
 def _has(program: SimulatedProgram, kind: type[e.Entry], count: int) -> bool:
-    found = [one for one in program.history if isinstance(one, Appended)]
+    found = [happening for happening in program.history if isinstance(happening, Appended)]
     return sum(isinstance(one.entry, kind) for one in found) >= count

@@ -151,7 +151,7 @@ BUSY_TWICE = replace(
 
 def _all_that_is_requested(turn: TurnRecord, _: Any) -> list[CallRecord]:
     is_busy = any(call.state in ("asking", "running", "stopping") for call in turn.calls.values())
-    return [] if is_busy else [one for one in turn.calls.values() if one.state == "requested"]
+    return [] if is_busy else [call for call in turn.calls.values() if call.state == "requested"]
 
 
 FAULTS: dict[str, Fault] = {

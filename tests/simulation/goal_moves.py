@@ -42,8 +42,8 @@ def rows(machine: Machine) -> set[Move]:
 def goal_moves(history: list[Happening]) -> set[Move]:
     """Read from a journal, as it grew, what became of its goals."""
     found, kept, record = set[Move](), list[e.Entry](), SessionRecord()
-    for one in history:
-        match one:
+    for happening in history:
+        match happening:
             case Started(seq=seq):
                 del kept[seq:]
                 record = SessionRecord()

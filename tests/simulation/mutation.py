@@ -204,7 +204,7 @@ class _Finder(ast.NodeVisitor):
         self._place.append(node.name)
         for part in (
             *node.args.defaults,
-            *(one for one in node.args.kw_defaults if one),
+            *(default for default in node.args.kw_defaults if default),
             *node.body,
         ):
             self.visit(part)

@@ -71,13 +71,13 @@ def say(
 
 def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:
     """Return what was journalled, of these kinds if any are named."""
-    found = [one.entry for one in made.history if isinstance(one, Appended)]
+    found = [happening.entry for happening in made.history if isinstance(happening, Appended)]
     return [one for one in found if isinstance(one, kinds)] if kinds else found
 
 
 def facts(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
     """Return the passing facts of a kind."""
-    found = [one.fact for one in made.history if isinstance(one, Passed)]
+    found = [happening.fact for happening in made.history if isinstance(happening, Passed)]
     return [one for one in found if isinstance(one, kind)]
 
 
@@ -88,7 +88,7 @@ def has(made: SimulatedProgram, kind: type[e.Entry]) -> Callable[[], bool]:
 
 def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
     """Return the effects of a kind that reached the ports."""
-    found = [one.effect for one in made.history if isinstance(one, Performed)]
+    found = [happening.effect for happening in made.history if isinstance(happening, Performed)]
     return [one for one in found if isinstance(one, kind)]
 
 

@@ -45,5 +45,5 @@ def run(seed: int) -> set[str]:
         check_replay(program)
     finally:
         program.close()
-    entries = [one.entry for one in program.history if isinstance(one, Appended)]
-    return {one.how for one in entries if isinstance(one, Compacted)}
+    entries = [happening.entry for happening in program.history if isinstance(happening, Appended)]
+    return {entry.how for entry in entries if isinstance(entry, Compacted)}

@@ -461,7 +461,7 @@ def test_a_child_that_a_stop_overtakes_has_the_stop_as_its_cause() -> None:
     with scene(ranks, interrupt_at="boundary") as made:
         work(made)
         answer(made, start_child("kid", background=True), ("write", {}))
-        run(made, lambda: any(isinstance(one, Sent) for one in made.history))
+        run(made, lambda: any(isinstance(happening, Sent) for happening in made.history))
         say(made, "stop", Intent.INTERRUPT_BARE)
         run(made)
         found = kinds(made)

@@ -71,8 +71,8 @@ def bare(record: SessionRecord) -> SessionRecord:
 def goal_states(store: Store) -> set[str]:
     """Return every state that a current goal was in."""
     record, states = SessionRecord(), set[str]()
-    for one in store.entries(store.sessions()[0].session):
-        apply(record, decode_entry(one.data), one.seq, one.time)
+    for entry in store.entries(store.sessions()[0].session):
+        apply(record, decode_entry(entry.data), entry.seq, entry.time)
         states |= {f"goal {record.goals.goal.state}"} if record.goals.goal else set()
     return states
 

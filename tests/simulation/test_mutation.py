@@ -47,8 +47,11 @@ def test_each_way_to_change_code_is_found() -> None:
 def test_every_mutant_is_one_change_that_can_be_compiled() -> None:
     """Each file has some; no two are the same, and each entry of the list of equivalents fits one."""
     mutants = list(catalogue())
-    assert {one.file for one in mutants} == set(FILES)
-    keys = [(one.file, one.place, one.before, one.after, one.number, one.begin) for one in mutants]
+    assert {mutant.file for mutant in mutants} == set(FILES)
+    keys = [
+        (mutant.file, mutant.place, mutant.before, mutant.after, mutant.number, mutant.begin)
+        for mutant in mutants
+    ]
     assert len(set(keys)) == len(keys)
     for known in EQUIVALENT:
         assert known.why

@@ -201,7 +201,7 @@ def done_twice(entries: Iterable[e.Entry]) -> Iterator[tuple[str, int]]:
             case ItemEnded(step=step, index=index, status="ok"):
                 done.add((step, index))
             case StepReopened(step=step, is_anew=True):
-                done -= {one for one in done if one[0] == step}
+                done -= {row for row in done if row[0] == step}
             case ItemStarted(step=step, index=index) if (step, index) in done:
                 yield step, index
             case _:
@@ -245,9 +245,9 @@ def play(seed: int) -> tuple[tuple[str, dict[str, str], list[tuple[str, int]], l
     program, failures = played(seed)
     run = program.record.run
     assert run is not None
-    twice = list(done_twice(decode_entry(one.data) for one in program.store.entries(ROOT)))
+    twice = list(done_twice(decode_entry(entry.data) for entry in program.store.entries(ROOT)))
     states = {name: one.state for name, one in run.steps.items()}
-    waiting = [one.text for one in program.record.queue.live()]
+    waiting = [item.text for item in program.record.queue.live()]
     program.close()
     return (run.state, states, twice, waiting), failures
 
@@ -374,7 +374,7 @@ def test_a_run_whose_actor_fails_while_it_stops_goes_on_where_it_was() -> None:
     program.say(m.ResumeQueue())
     until("running")
     assert list(program.record.queue.items) == items
-    assert not list(done_twice(decode_entry(one.data) for one in program.store.entries(ROOT)))
+    assert not list(done_twice(decode_entry(entry.data) for entry in program.store.entries(ROOT)))
     program.close()
 
 

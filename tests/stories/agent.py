@@ -66,7 +66,7 @@ class Agent:
         wish = text_of(said[start])
         for words, answers in self._wishes:
             if words in wish:
-                step = sum(one["role"] == "assistant" for one in said[start:])
+                step = sum(message["role"] == "assistant" for message in said[start:])
                 answer = answers[min(step, len(answers) - 1)]
                 what = answer(said) if callable(answer) else answer
                 return replace(what, pause=self._pace) if self._pace else what
@@ -112,7 +112,7 @@ MARK = "// now zod:"
 
 def calls(said: Sequence[Message]) -> dict[str, Message]:
     """Return the calls of a conversation by their ids, as `call` makes them."""
-    asked = [each for one in said for each in one.get("tool_calls", ())]
+    asked = [each for message in said for each in message.get("tool_calls", ())]
     return {
         each["id"]: call(each["function"]["name"], **json.loads(each["function"]["arguments"]))
         for each in asked
@@ -123,9 +123,9 @@ def results(said: Sequence[Message]) -> list[str]:
     """Return the tools of the calls that ended well, by what the conversation says."""
     known = calls(said)
     return [
-        str(known[one["tool_call_id"]]["tool"])
-        for one in said
-        if one["role"] == "tool" and not text_of(one).startswith("[")
+        str(known[message["tool_call_id"]]["tool"])
+        for message in said
+        if message["role"] == "tool" and not text_of(message).startswith("[")
     ]
 
 
@@ -137,4 +137,4 @@ def text_of(message: Message) -> str:
 
 def user_texts(said: Sequence[Message]) -> list[str]:
     """Return what people said."""
-    return [text_of(one) for one in said if one["role"] == "user"]
+    return [text_of(message) for message in said if message["role"] == "user"]

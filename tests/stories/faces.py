@@ -170,7 +170,9 @@ class Plain:
 
         def found() -> tuple[Any, str] | None:
             places = ((stream, text) for text in texts for stream in self._unread)
-            return next((one for one in places if one[1].encode() in self._unread[one[0]]), None)
+            return next(
+                (place for place in places if place[1].encode() in self._unread[place[0]]), None
+            )
 
         with self._change:
             self._change.wait_for(found, seconds(30))

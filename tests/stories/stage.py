@@ -139,14 +139,14 @@ class Stage:
         for gate in self._gates:
             gate.close()
         said = [chat.diagnostics for chat in self.place.chats]
-        said += ["\n".join(one.rows) for one in self.terminals]
+        said += ["\n".join(terminal.rows) for terminal in self.terminals]
         assert "Traceback" not in "\n".join(said), said
 
     # What is looked at afterwards -------------------------------------------------------------------
 
     def requests(self, wish: str = "") -> list[Recorded]:
         """Return what the model was asked, or what it was asked while `wish` was the newest."""
-        return [one for one in self.server.requests if wish in one.prompt]
+        return [request for request in self.server.requests if wish in request.prompt]
 
     def stored(self) -> dict[str, Any]:
         """Return what the journal says of the session."""

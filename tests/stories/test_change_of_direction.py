@@ -44,7 +44,7 @@ def a_change_of_direction(stage: Stage) -> None:
 def test_a_change_of_direction(stage: Stage) -> None:
     """The very next request ends with the steer, in the same turn, and changes nothing before it."""
     a_change_of_direction(stage)
-    first, second, third = (one.body["messages"] for one in stage.server.requests)
+    first, second, third = (request.body["messages"] for request in stage.server.requests)
     assert user_texts(first) == [WISH]
     assert (second[-1]["role"], second[-1]["content"]) == (
         "user",

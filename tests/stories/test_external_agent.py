@@ -121,7 +121,7 @@ def test_external_agent(place: Place) -> None:
     terminal = Terminal([*COMMAND, "restore", "run", "last"], place.folder, place.environ)
     try:
         terminal.shows("Welcome")
-        assert [(one["id"], one["alive"]) for one in offered(place)] == [(record["id"], True)]
+        assert [(row["id"], row["alive"]) for row in offered(place)] == [(record["id"], True)]
         terminal.presses("/quit\r")
         assert terminal.ended() == 0
     finally:

@@ -75,4 +75,6 @@ def test_the_helper_at_work(stage: Stage) -> None:
 
 def first_words(body: dict[str, Any]) -> str:
     """Return what a conversation began with."""
-    return next(str(one["content"]) for one in body["messages"] if one["role"] == "user")
+    return next(
+        str(message["content"]) for message in body["messages"] if message["role"] == "user"
+    )

@@ -36,7 +36,7 @@ DONE = HALT - 1
 def a_job_in_a_file(stage: Stage) -> None:
     """Checked, run, stopped with Ctrl-C at item 22 of 50, gone on with there, and taken back."""
     files = stage.files(COUNT)
-    before = [one.read_bytes() for one in files]
+    before = [file.read_bytes() for file in files]
     stage.place.folder.joinpath("codemod.toml").write_text(FILE, "utf-8")
     stage.place.folder.joinpath("rewrite.sh").write_text(
         REWRITE.format(command=stage.gate.command), "utf-8"
@@ -51,7 +51,7 @@ def a_job_in_a_file(stage: Stage) -> None:
     job.shows(f"rewrite interrupted ({DONE} of {COUNT})", run_ended={"status": "interrupted"})
     job.shows("continues where it stopped.")
     assert job.ended() == 130
-    assert times_rewritten(stage) == dict.fromkeys([one.name for one in files[:DONE]], 1)
+    assert times_rewritten(stage) == dict.fromkeys([file.name for file in files[:DONE]], 1)
 
     again = stage.begins("--resume", "last")
     stage.gate.wait()
@@ -63,12 +63,12 @@ def a_job_in_a_file(stage: Stage) -> None:
         run_ended={"status": "succeeded", "output": f"{COUNT} files use zod now"},
     )
     assert again.ended() == 0
-    assert times_rewritten(stage) == dict.fromkeys([one.name for one in files], 1)
-    assert not any(b"yup" in one.read_bytes() for one in files)
+    assert times_rewritten(stage) == dict.fromkeys([file.name for file in files], 1)
+    assert not any(b"yup" in file.read_bytes() for file in files)
 
     taken_back = stage.runs("sessions", "revert", "last")
     assert f"Reverted {COUNT} files. Original state restored." in taken_back
-    assert [one.read_bytes() for one in files] == before
+    assert [file.read_bytes() for file in files] == before
 
 
 def times_rewritten(stage: Stage) -> dict[str, int]:

@@ -48,7 +48,7 @@ def a_long_job(stage: Stage) -> None:
     )
     chat.shows("Held: 1 waiting. /queue resume runs them.", queue={"state": "held"})
     assert stage.times_done() == [1] * 45 + [0] * 5
-    assert [one.prompt for one in stage.requests()][-1] == WISH
+    assert [request.prompt for request in stage.requests()][-1] == WISH
 
     chat.types("/queue resume")
     chat.shows("Restored 2 items. Processing #1 from checkpoint (file 45/50)...")
@@ -75,7 +75,7 @@ def a_job_taken_back(stage: Stage) -> None:
     chat.shows(
         "Reverted 44 files. Original state restored.",
         reverted={
-            "restored": [one.name for one in files[:45] if one != saved],
+            "restored": [file.name for file in files[:45] if file != saved],
             "kept": [saved.name],
         },
     )

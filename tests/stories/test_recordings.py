@@ -36,4 +36,4 @@ def test_the_picture_is_of_a_recording() -> None:
     drawn = picture.drawn(screen, f"steersman: {name.replace('-', ' ')}")
     assert (FOLDER / target).read_text("utf-8") == drawn
     texts = [one.text for one in ElementTree.fromstring(drawn).iter() if one.text]
-    assert any(until in one for one in texts)
+    assert any(until in text for text in texts)

@@ -51,7 +51,7 @@ def test_several_things_at_once(stage: Stage) -> None:
     assert user_texts(stage.server.requests[-1].body["messages"]) == [WISH, THIRD]
     stage.check_append_only()
     items = stage.stored()["queue"]["items"].values()
-    assert [(one["number"], one["state"]) for one in items] == [
+    assert [(item["number"], item["state"]) for item in items] == [
         (1, "done"),
         (2, "withdrawn"),
         (3, "done"),

@@ -184,7 +184,7 @@ class TelegramTeam:
 
     def texts(self) -> list[str]:
         said = self.server.act("messages", chat=GROUP)
-        return [one["text"] for one in said if one.get("from", {}).get("is_bot")]
+        return [row["text"] for row in said if row.get("from", {}).get("is_bot")]
 
     def restart(self) -> None:
         self.server.kill()

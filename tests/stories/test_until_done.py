@@ -26,7 +26,9 @@ def until_it_is_done(stage: Stage) -> None:
 
     def mend(said: list[Message]) -> object:
         turns = sum(
-            text_of(one).startswith(("Go on", GOAL)) for one in said if one["role"] == "user"
+            text_of(message).startswith(("Go on", GOAL))
+            for message in said
+            if message["role"] == "user"
         )
         if said[-1]["role"] == "tool":
             return says(f"{turns} of 3 pass.")
@@ -73,9 +75,9 @@ def until_it_is_done(stage: Stage) -> None:
 def test_until_it_is_done(stage: Stage) -> None:
     """The runs are those of the story, the message ran before the goal, and nothing else ran."""
     until_it_is_done(stage)
-    asked = [one.prompt for one in stage.server.requests if JUDGED not in one.prompt]
+    asked = [request.prompt for request in stage.server.requests if JUDGED not in request.prompt]
     turns = [one for at, one in enumerate(asked) if not at or asked[at - 1] != one]
-    assert [one.partition("\n")[0] for one in turns] == [
+    assert [turn.partition("\n")[0] for turn in turns] == [
         GOAL,
         f"Go on working towards the goal: {GOAL}",
         QUESTION,
@@ -84,7 +86,7 @@ def test_until_it_is_done(stage: Stage) -> None:
         f"Go on working towards the goal: {OTHER}",
     ]
     goals = stage.stored()["goals"]["goals"]
-    assert [(one["state"], one["turns_total"]) for one in goals.values()] == [
+    assert [(goal["state"], goal["turns_total"]) for goal in goals.values()] == [
         ("achieved", 3),
         ("paused", 2),
     ]

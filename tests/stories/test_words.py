@@ -116,7 +116,7 @@ def _it_waits(chat: Face, reading: Reading, number: int) -> None:
 def test_words(stage: Stage) -> None:
     """What stops says by which word; only what says more reaches the model, and only once each."""
     words(stage)
-    asked = [user_texts(one.body["messages"])[-1] for one in stage.server.requests]
+    asked = [user_texts(request.body["messages"])[-1] for request in stage.server.requests]
     told = [(WISH, one.text) if one.runs else (WISH,) for one, _ in SCENES]
     assert asked == [text for texts in told for text in texts]
 

@@ -74,7 +74,7 @@ class _Answers(BaseHTTPRequestHandler):
         if not is_stream:
             self._send("application/json", json.dumps(whole))
             return
-        lines = [f"event: {one['type']}\n" if "type" in one else "" for one in events]
+        lines = [f"event: {event['type']}\n" if "type" in event else "" for event in events]
         texts = [
             f"{line}data: {json.dumps(one)}\n\n" for line, one in zip(lines, events, strict=True)
         ]

@@ -93,7 +93,7 @@ class Collector:
             elif self.status == 200 and path == "/v1/metrics":
                 for of_resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
                     for scope in of_resource.scope_metrics:
-                        self.metrics |= {one.name: _points(one) for one in scope.metrics}
+                        self.metrics |= {metric.name: _points(metric) for metric in scope.metrics}
             self._change.notify_all()
             return self.status
 
@@ -151,7 +151,8 @@ def _seen(span: Any) -> Seen:
         status=span.status.code,
         attributes=_attributes(span.attributes),
         events=tuple(
-            (one.time_unix_nano, one.name, _attributes(one.attributes)) for one in span.events
+            (event.time_unix_nano, event.name, _attributes(event.attributes))
+            for event in span.events
         ),
         links=tuple((link.trace_id.hex(), link.span_id.hex()) for link in span.links),
     )
@@ -203,8 +204,8 @@ def _seen_in_json(span: dict[str, Any]) -> Seen:
         status=span["status"].get("code", 0),
         attributes=_json_attributes(span["attributes"]),
         events=tuple(
-            (int(one["timeUnixNano"]), one["name"], _json_attributes(one["attributes"]))
-            for one in span["events"]
+            (int(event["timeUnixNano"]), event["name"], _json_attributes(event["attributes"]))
+            for event in span["events"]
         ),
         links=tuple((link["traceId"], link["spanId"]) for link in span["links"]),
     )

@@ -392,7 +392,7 @@ class Heard:
                 nonlocal position
                 while position < len(self.events):
                     event = self.events[position]
-                    if is_wanted(event) and not any(event is one for one in self._results):
+                    if is_wanted(event) and not any(event is result for result in self._results):
                         return True
                     position += 1
                 return self._is_over
@@ -454,7 +454,7 @@ class Heard:
             since = max(
                 (at for at, one in enumerate(self.events) if one["type"] == "recovered"), default=0
             )
-            kinds = [one["type"] for one in self.events[since:]]
+            kinds = [event["type"] for event in self.events[since:]]
             return kinds.count("turn_started") == kinds.count("turn_ended")
 
         with self._change:
@@ -473,7 +473,7 @@ class Heard:
         with self._change:
             del self.events[: self._mark], self.times[: self._mark]
             self._mark = self._words = 0
-            self._results = [one for one in self._results if one in self.events]
+            self._results = [result for result in self._results if result in self.events]
 
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result.
@@ -525,19 +525,19 @@ class Heard:
         """Return the events so far of these kinds, or all kinds, whose fields are these."""
         check_events(kinds, fields)
         return [
-            one
-            for one in self.events
-            if (not kinds or one["type"] in kinds) and _fits(one, one["type"], fields)
+            event
+            for event in self.events
+            if (not kinds or event["type"] in kinds) and _fits(event, event["type"], fields)
         ]
 
     def kinds(self, *wanted: str) -> list[str]:
         """Return the types of all events so far, in order, or of those wanted."""
         check_events(wanted)
-        return [one["type"] for one in self.events if not wanted or one["type"] in wanted]
+        return [event["type"] for event in self.events if not wanted or event["type"] in wanted]
 
     def story(self) -> str:
         """Tell what happened, for a failed test."""
-        said = "\n".join(json.dumps(one)[:400] for one in self.events)
+        said = "\n".join(json.dumps(event)[:400] for event in self.events)
         return f"events:\n{said}\nstandard error:\n{self.diagnostics}"
 
     @property
@@ -687,8 +687,8 @@ def shape(events: Iterable[Event], *without: str) -> list[str]:
     """Return events as their types, a row of `text` as one, `queue` and others left out."""
     check_events(without)
     kinds: list[str] = []
-    for one in events:
-        kind = one["type"]
+    for event in events:
+        kind = event["type"]
         if kind not in ("queue", "notice", *without) and (kind != "text" or kinds[-1:] != ["text"]):
             kinds.append(kind)
     return kinds

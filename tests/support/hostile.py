@@ -63,7 +63,9 @@ class Mark:
 
     def command(self, programs: Iterable[str], ready: str) -> str:
         """Write a shell command that runs some of them; each says `ready` to a named pipe."""
-        lines = [f"{shlex.join([*HOSTILE[one], self.word])} > {ready} &" for one in programs]
+        lines = [
+            f"{shlex.join([*HOSTILE[program], self.word])} > {ready} &" for program in programs
+        ]
         return "\n".join([f"export MARK={self.word}", *lines, "wait"])
 
     def pids(self) -> list[int]:

@@ -262,7 +262,7 @@ class _Talk(BaseHTTPRequestHandler):
             self._json({"object": "list", "data": [{"id": owner.model, "object": "model", **more}]})
         elif self.path == "/requests":
             names = ("path", "headers", "body", "at", "closed_at", "finished")
-            self._json([{n: getattr(one, n) for n in names} for one in owner.requests])
+            self._json([{n: getattr(request, n) for n in names} for request in owner.requests])
         else:
             self._json({"error": {"message": "no such path"}}, 404)
 

@@ -121,14 +121,14 @@ class _File:
 
 def _applied(data: bytes, operations: Sequence[Operation]) -> bytes:
     held = bytearray(data)
-    for one in operations:
-        if one.kind == "truncate":
-            del held[one.place :]
-            held.extend(bytes(one.place - len(held)))
+    for operation in operations:
+        if operation.kind == "truncate":
+            del held[operation.place :]
+            held.extend(bytes(operation.place - len(held)))
             continue
-        place = len(held) if one.place == APPENDED else one.place
+        place = len(held) if operation.place == APPENDED else operation.place
         held.extend(bytes(max(0, place - len(held))))
-        held[place : place + len(one.data)] = one.data
+        held[place : place + len(operation.data)] = operation.data
     return bytes(held)
 
 

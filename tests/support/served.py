@@ -239,7 +239,7 @@ class Follower(threading.Thread):
         if number:
             with self.change:
                 self.numbered += told
-                self.ended += sum(one["type"] == "turn_ended" for one in told)
+                self.ended += sum(event["type"] == "turn_ended" for event in told)
                 self._last = number
                 self.change.notify_all()
             told.clear()

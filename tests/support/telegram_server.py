@@ -296,7 +296,9 @@ class _Service:
         self.state["next_update"] = random.randrange(1000, 90_000_000)
 
     def messages(self, chat: int) -> list[Object]:
-        return [one for one in self.state["messages"].values() if one["chat"]["id"] == chat]
+        return [
+            message for message in self.state["messages"].values() if message["chat"]["id"] == chat
+        ]
 
     def calls(self) -> list[Object]:
         return self.log
@@ -387,7 +389,7 @@ class _Service:
         if (
             0 < offset <= self.state["next_update"] + 10
         ):  # one from another numbering confirms nothing
-            kept = [one for one in self.state["updates"] if one["update_id"] >= offset]
+            kept = [update for update in self.state["updates"] if update["update_id"] >= offset]
             if len(kept) < len(self.state["updates"]):
                 self.state["updates"] = kept
                 self.save()
@@ -492,7 +494,9 @@ class _Service:
         reactions = _json(given.get("reaction", "[]"))
         if len(reactions) > 1:
             raise _bad("REACTIONS_TOO_MANY")
-        found.setdefault("reactions", {})[str(BOT["id"])] = [one["emoji"] for one in reactions]
+        found.setdefault("reactions", {})[str(BOT["id"])] = [
+            reaction["emoji"] for reaction in reactions
+        ]
         return True
 
     def getChat(self, given: Object) -> Any:
@@ -650,8 +654,10 @@ def _checked(text: str, entities: list[Object], people: Object) -> list[Object]:
             )
         if kind == "text_mention" and str(entity["user"]["id"]) not in people:
             continue
-        overlapping = [one for one in kept if one["offset"] + one["length"] > start]
-        if any(one["type"] in ("code", "pre") or kind in ("code", "pre") for one in overlapping):
+        overlapping = [row for row in kept if row["offset"] + row["length"] > start]
+        if any(
+            event["type"] in ("code", "pre") or kind in ("code", "pre") for event in overlapping
+        ):
             continue
         kept.append(entity | {"length": end - start})
         if kind == "text_mention":
@@ -660,7 +666,7 @@ def _checked(text: str, entities: list[Object], people: Object) -> list[Object]:
     for found in re.finditer(r"(?<!\w)@[A-Za-z0-9_]{3,32}(?!\w)", text):
         start = _units(text[: found.start()])
         end = start + _units(found[0])
-        if not any(one["offset"] < end and one["offset"] + one["length"] > start for one in kept):
+        if not any(row["offset"] < end and row["offset"] + row["length"] > start for row in kept):
             kept.append({"type": "mention", "offset": start, "length": end - start})
     return sorted(kept, key=lambda one: int(one["offset"]))
 

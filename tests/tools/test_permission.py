@@ -16,7 +16,7 @@ from steersman.ports.tools.permission import (
 )
 from steersman.workflows.config import shipped
 
-SHIPPED = [Rule(one.tool, one.match, one.do) for one in shipped().permissions.rules]
+SHIPPED = [Rule(rule.tool, rule.match, rule.do) for rule in shipped().permissions.rules]
 GIT = Rule("shell", "git status*", "allow")
 TEE = Rule("shell", "make test | tee *", "allow")
 NO_RM = Rule("shell", "rm *", "deny")
@@ -187,7 +187,7 @@ def is_plain(command: str) -> bool:
     return names in (["rm"], ["/bin/rm"]) and not line.signs
 
 
-@pytest.mark.parametrize("command", [one for one in SPELLINGS if not is_plain(one)])
+@pytest.mark.parametrize("command", [spelling for spelling in SPELLINGS if not is_plain(spelling)])
 def test_an_allowed_command_is_not_recognized(tmp_path, command):
     """What a denying rule looks behind is nothing that an allowing rule looks behind."""
     allowed = [Rule("shell", pattern, "allow") for pattern in ("rm *", "rm", "/bin/rm *", "x")]
@@ -382,10 +382,10 @@ def test_always_by_a_pattern_turns_no_no_into_a_yes(tmp_path):
         return permissions.decide("shell", {"command": command}, tmp_path, by.allowed).do
 
     calls = ("ls", "git push", "rm x", "ls; rm x")
-    assert [decided(one) for one in calls] == ["allow", "allow", "deny", "deny"]
+    assert [decided(call) for call in calls] == ["allow", "allow", "deny", "deny"]
     assert decided("ls", below) == "allow"
     record.allowed = ()
-    assert [decided(one) for one in calls] == ["ask", "ask", "deny", "deny"]
+    assert [decided(call) for call in calls] == ["ask", "ask", "deny", "deny"]
     assert decided("ls", below) == "ask"
 
 

@@ -164,7 +164,7 @@ def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> No
         ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": environ}
         subprocess.run(["/bin/bash", "-c", line], cwd=folder, **ways, timeout=patience.seconds(60))
         assert list(folder.iterdir()) == []
-        return [one.split("\37")[:-1] for one in log.read_text().split("\36")[:-1]]
+        return [word.split("\37")[:-1] for word in log.read_text().split("\36")[:-1]]
 
     @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(NARROW[:-1]), st.lists(PIECES, max_size=6))

@@ -36,8 +36,10 @@ def test_a_power_cut_loses_nothing_and_tells_nothing_twice(
     script(place, 60)
     web = served("--port", port)
     sessions = [web.begin() for _ in range(SESSIONS)]
-    followers = [Follower(web.address, web.token, one) for one in sessions for _ in range(2)]
-    sent: dict[str, list[str]] = {one: [] for one in sessions}
+    followers = [
+        Follower(web.address, web.token, session) for session in sessions for _ in range(2)
+    ]
+    sent: dict[str, list[str]] = {session: [] for session in sessions}
     token = web.token
     try:
         for life in range(ROUNDS):
@@ -77,7 +79,7 @@ def test_a_power_cut_loses_nothing_and_tells_nothing_twice(
             newest = journal[-1]["seq"]
             assert follower.wait(lambda: follower.numbered[-1]["seq"] >= newest)  # noqa: B023
             told = [(event["seq"], event["type"]) for event in follower.numbered]
-            upto = [one for one in told if one[0] <= newest]
+            upto = [row for row in told if row[0] <= newest]
             assert upto == [(event["seq"], event["type"]) for event in journal]
     finally:
         for follower in followers:

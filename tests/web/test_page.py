@@ -126,7 +126,7 @@ def test_two_terminals_and_a_page_see_the_same(
         sofa = Terminal(place, [*COMMAND, "attach", "last", "--user", "sofa"])
         after.callback(sofa.close)
         sofa.wait("gate.here")
-        (session,) = [one["id"] for one in web.ask("GET", "sessions").data["sessions"]]
+        (session,) = [session["id"] for session in web.ask("GET", "sessions").data["sessions"]]
         phone = browser(web, "phone", width=390)
         open_session(phone, web, session)
         phone.click(".question button.accent")
@@ -399,7 +399,7 @@ def test_the_lid_is_closed(place: Place, serve, served: Start, browser: Open, ga
         desk.wait("The long job")
         desk.type("/detach\r")
         assert desk.process.wait(seconds(WAIT)) == 0
-        (session,) = [one["id"] for one in web.ask("GET", "sessions").data["sessions"]]
+        (session,) = [session["id"] for session in web.ask("GET", "sessions").data["sessions"]]
         gate.open()
         web.until(session, "turn_ended")
         assert "The long job" in place.run("sessions", "list").stdout

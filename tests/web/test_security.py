@@ -535,7 +535,7 @@ def test_each_operation_is_refused_below_its_scope(place: Place, serve, served: 
     for scope in SCOPES[:2]:
         web.pair(scope, scope)
         small = SCOPES.index(scope)
-        beyond = [one for one in routes if SCOPES.index(one.scope) > small]
+        beyond = [route for route in routes if SCOPES.index(route.scope) > small]
         assert beyond
         for entry in beyond:
             path = (

@@ -123,7 +123,7 @@ def test_the_disk_is_full_from_any_point_on(origin: Origin) -> None:
             full = inject(call, f"error=ENOSPC:when={number}+")
             with origin.copy() as root, mmap.mmap(-1, 1 << 16) as page:
                 assert run_traced(lambda root=root, page=page: tell(root, page), *full) == 0
-                states = [load_restore(one).phase for one in (root / "state").glob("*/restore-*")]
+                states = [load_restore(path).phase for path in (root / "state").glob("*/restore-*")]
                 told = page[:].rstrip(b"\0").decode()
                 is_over = states == ["done"]
                 origin.check_told(root, told)
@@ -187,7 +187,9 @@ def test_the_replay_sees_a_sync_that_is_missing(
     origin: Origin, run: list[Operation], what: str
 ) -> None:
     """Without these the same run ends mixed: that it doesn't is no matter of course."""
-    careless = [one for one in run if one.kind != "sync" or not re.search(what, f"/{one.name}")]
+    careless = [
+        entry for entry in run if entry.kind != "sync" or not re.search(what, f"/{entry.name}")
+    ]
     assert len(careless) < len(run)
     with pytest.raises((AssertionError, KeyError, OSError, ValueError)):
         list(ends_of(origin, careless))

@@ -161,7 +161,7 @@ def check(root: Path, folder: Path, start, steps, kind: str, restarts: bool) -> 
             for one in changes:
                 apply(folder, *one)
         elif who == "command":
-            agent.command(lambda changes=changes: [apply(folder, *one) for one in changes])
+            agent.command(lambda changes=changes: [apply(folder, *change) for change in changes])
             model.changed(before, content_of(folder))
         else:
             name, data = changes[0][1], str(changes[0][2]).encode()

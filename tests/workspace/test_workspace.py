@@ -123,7 +123,7 @@ def test_what_a_person_does_is_kept(folder: Path, agent: Agent) -> None:
     assert sorted(done.restored) == ["a", "d", "e"]
     assert sorted(path for path, _ in done.kept) == ["b", "c", "g"]
     assert done.yours == ("a",)
-    now = {one.name: one.read_text() for one in folder.iterdir()}
+    now = {path.name: path.read_text() for path in folder.iterdir()}
     assert now == {
         "a": "person",
         "b": "person",

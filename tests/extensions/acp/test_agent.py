@@ -67,7 +67,11 @@ def test_a_prompt_streams_asks_changes_a_file_and_ends(place: Place, serve: Serv
             text = editor.text(session)
             assert text.index("I write it.") < text.index("All done.")
             _, asked, options = editor.asked[0]
-            assert [one.kind for one in options] == ["allow_once", "allow_always", "reject_once"]
+            assert [option.kind for option in options] == [
+                "allow_once",
+                "allow_always",
+                "reject_once",
+            ]
             (difference,) = asked.content
             assert (difference.old_text, difference.new_text) == ("old\n", "new\n")
             assert difference.path == str(place.folder / "notes.txt")
@@ -185,7 +189,7 @@ def test_prompts_while_a_turn_runs_follow_the_busy_mode(place: Place, serve: Ser
             await editor.until(lambda: "Queued #3" in editor.text(session))
             doors[1].open()
             answers = [await first, await second, await fourth]
-            assert {one.stop_reason for one in answers} == {"end_turn"}
+            assert {answer.stop_reason for answer in answers} == {"end_turn"}
             await editor.say(session, "/busy interrupt")
             long = editor.say(session, "a long one")
             await editor.until(lambda: "long one" in editor.text(session))
@@ -302,7 +306,7 @@ def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     async def again() -> None:
         async with editing(place) as editor:
             listed = await editor.agent.list_sessions(cwd=str(place.folder))
-            assert [one.session_id for one in listed.sessions] == left
+            assert [session.session_id for session in listed.sessions] == left
             other = await editor.new(place)
             await editor.agent.load_session(cwd=str(place.folder), session_id=left[0])
             await editor.until(lambda: len(editor.of("user_message_chunk", left[0])) == 2)
@@ -348,7 +352,7 @@ def test_what_goes_wrong_is_an_error_of_the_protocol_and_nothing_else_is_printed
     play(story)
     ran = place.run("acp", said='what?\n{"jsonrpc": "2.0", "id": 1, "method": "nothing"}\n')
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert [one["error"]["code"] for one in answers] == [-32700, -32601]
+    assert [answer["error"]["code"] for answer in answers] == [-32700, -32601]
     assert ran.returncode == 0
 
 

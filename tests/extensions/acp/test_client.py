@@ -36,7 +36,7 @@ def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
     chat = place.chat("--agent", "other")
     chat.send("say hello from afar")
     chat.wait("turn_ended", status="completed")
-    assert "".join(one["delta"] for one in chat.seen("text")) == "hello from afar"
+    assert "".join(event["delta"] for event in chat.seen("text")) == "hello from afar"
 
     chat.send(f"run trap '' TERM; {gate.command}; sleep 600")
     asked = chat.wait("question")
@@ -62,7 +62,7 @@ def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
 
     chat.send("recall")
     chat.wait("turn_ended", status="completed")
-    said = "".join(one["delta"] for one in chat.seen("text"))
+    said = "".join(event["delta"] for event in chat.seen("text"))
     assert said.count("say hello from afar") == 1
     chat.close()
 
@@ -80,10 +80,10 @@ def test_a_crash_leaves_nothing_of_it_and_its_session_is_loaded_again(
     wait_gone([pid])
     again = place.chat("--continue")
     found = again.wait("recovered")
-    assert {one["tool"] for one in found["unknown"]} == {"agent", "shell"}
+    assert {row["tool"] for row in found["unknown"]} == {"agent", "shell"}
     again.send("recall")
     again.wait("turn_ended", status="completed")
-    assert f"run {gate.command} / recall" in "".join(one["delta"] for one in again.seen("text"))
+    assert f"run {gate.command} / recall" in "".join(event["delta"] for event in again.seen("text"))
     again.close()
 
 
@@ -100,10 +100,10 @@ def test_a_steer_waits_for_its_answer_and_what_is_queued_comes_behind(
     assert chat.wait("notice")["text"].startswith("other takes no steer")
     gate.open()
     ended = [chat.wait("turn_ended", status="completed") for _ in range(2)]
-    assert [one["turn"] for one in ended] == ["t1", "t2"]
-    said = "".join(one["delta"] for one in chat.seen("text"))
+    assert [event["turn"] for event in ended] == ["t1", "t2"]
+    said = "".join(event["delta"] for event in chat.seen("text"))
     assert said.index("It ended with 0") < said.index("queued one")
-    first = "".join(one["delta"] for one in chat.seen("text", turn="t1"))
+    first = "".join(event["delta"] for event in chat.seen("text", turn="t1"))
     assert "the steered one" in first
     chat.close()
 

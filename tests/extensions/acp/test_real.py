@@ -52,9 +52,9 @@ def test_opencode_is_asked_stopped_with_its_tool_and_loaded_again(place: Place) 
         chat.send("/stop")
         killed = chat.wait("stopped")["killed"]
         wait_gone(killed)
-        assert not [one for one in place.processes().values() if "sleep 300" in one]
+        assert not [process for process in place.processes().values() if "sleep 300" in process]
         chat.send("and now?")
         chat.wait("turn_ended", timeout=90.0, status="completed")
-        assert "All is well." in "".join(one["delta"] for one in chat.seen("text"))
+        assert "All is well." in "".join(event["delta"] for event in chat.seen("text"))
         assert "please run it" in str(server.requests[-1].body["messages"])
         chat.close()

@@ -145,7 +145,7 @@ def test_install_and_uninstall(
     assert installation.uninstall() == []
 
 
-@pytest.mark.parametrize(("name", "text"), [one for one in BEFORE if one[0] != "opencode"])
+@pytest.mark.parametrize(("name", "text"), [row for row in BEFORE if row[0] != "opencode"])
 def test_ours_are_cut_out_of_a_file_that_others_changed(
     name: str, text: str | None, installed: Installed, agents: dict[str, AgentDefinition]
 ) -> None:

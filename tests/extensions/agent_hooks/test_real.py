@@ -98,7 +98,7 @@ def events(home: Path) -> list[str]:
     """List what was heard, in order."""
     lines = [line for path in home.rglob("*.jsonl") for line in path.read_text().splitlines()]
     said = sorted((json.loads(line) for line in lines), key=lambda one: one["time"])
-    return [one["event"] for one in said]
+    return [event["event"] for event in said]
 
 
 @pytest.mark.timeout(240)

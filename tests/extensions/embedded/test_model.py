@@ -367,11 +367,11 @@ def test_each_verdict_of_the_embedded_model_can_be_read(embedded, weights):
                         goal="g1",
                         turn="t1",
                         text="greeting.txt says hello",
-                        said=(ChatMessage(role="assistant", text=one),),
+                        said=(ChatMessage(role="assistant", text=answer),),
                         timeout=seconds(100.0),
                     ),
                 )
-                for one in answers
+                for answer in answers
             ]
         finally:
             await model.aclose()

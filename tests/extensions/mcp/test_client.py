@@ -112,7 +112,9 @@ def test_every_kind_of_content_becomes_text(play: Play) -> None:
 
     async def scenario(session: Session) -> None:
         rich = await session.call("rich")
-        assert [(one.media_type, one.data) for one in rich.pictures] == [("image/png", PIXEL)]
+        assert [(picture.media_type, picture.data) for picture in rich.pictures] == [
+            ("image/png", PIXEL)
+        ]
         assert rich.text.split("\n") == [
             "one",
             "[an image, image/png, 3 bytes: not shown]",

@@ -104,7 +104,7 @@ def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) 
             assert (state["id"], state["state"]) == (session, "idle")
 
     play(story)
-    notices = [one["text"] for one in chat.seen("notice")]
+    notices = [event["text"] for event in chat.seen("notice")]
     assert "mcp:Some-2J-Client: hi" in notices
     assert chat.close() == 0
 
@@ -125,12 +125,12 @@ def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
             assert result.is_error
             assert "there is no tool `answer`" in result.content[0].text
             asked = (await call("inspect", form="json"))["turns"]["t1"]["calls"]
-            assert [one["state"] for one in asked.values()] == ["asking"]
+            assert [row["state"] for row in asked.values()] == ["asking"]
             assert not chat.seen("answered")
             await call("say", text=f"/answer {question['id']} allow")
 
     play(story)
-    assert [one["choice"] for one in chat.seen("answered")] == ["withdrawn"]
+    assert [event["choice"] for event in chat.seen("answered")] == ["withdrawn"]
     assert not (place.folder / "ran").exists()
     server.wait_requests(2)
     assert chat.close() == 0

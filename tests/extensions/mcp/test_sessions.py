@@ -121,7 +121,7 @@ def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: s
         before = gate.wait()
         os.kill(before, signal.SIGKILL)
     question = chat.wait("question")
-    assert [one["status"] for one in chat.seen("tool_ended")] == ["ok", "failed"]
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["ok", "failed"]
     ended = f"MCP server `{name}` ended: it was ended by signal 9"
     assert chat.seen("notice", text=lambda text: text.startswith(ended))
     assert f"the server `{name}` ended: it was ended by signal 9" in last_result(server)
@@ -163,7 +163,7 @@ def test_rules_name_a_tool_of_a_server(place: Place, serve: Any, rule: str, outc
         return
     ran = place.run("chat", "--json", "look")
     ended = [json.loads(line) for line in ran.stdout.splitlines() if '"tool_ended"' in line]
-    assert [one["status"] for one in ended] == [outcome]
+    assert [event["status"] for event in ended] == [outcome]
 
 
 @pytest.mark.nightly
@@ -341,8 +341,10 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     assert "mcp__notes__recite" not in offered(server, 0)
     assert "mcp__notes__recite" in offered(server)
     assert "mcp__notes__write_note" not in offered(server)
-    results = [one for one in server.requests[-1].body["messages"] if one["role"] == "tool"]
-    assert [one["content"] for one in results][1] == "a: milk"
+    results = [
+        message for message in server.requests[-1].body["messages"] if message["role"] == "tool"
+    ]
+    assert [result["content"] for result in results][1] == "a: milk"
     assert "there is no tool `mcp__notes__write_note`" in results[2]["content"]
     rows = [tool["name"] for tool in chat.ask("/tools")["data"]["tools"]]
     assert ("mcp__notes__recite" in rows, "mcp__notes__write_note" in rows) == (True, False)
@@ -364,9 +366,11 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
     chat = place.chat("--yes", "go")
     chat.wait("turn_ended", status="completed")
     results = [
-        one["content"] for one in server.requests[-1].body["messages"] if one["role"] == "tool"
+        message["content"]
+        for message in server.requests[-1].body["messages"]
+        if message["role"] == "tool"
     ]
-    assert all("it ended with exit code 3" in one for one in results)
+    assert all("it ended with exit code 3" in result for result in results)
     assert "ended 4 times within 60 s, so it is not started again for" in results[-1]
     found = status(chat, "odd")
     assert (found["state"], found["pid"]) == ("ended", None)
@@ -520,7 +524,7 @@ def test_resources_are_attached(
     chat.send(f"look at {named}")
     chat.wait("turn_ended", status="completed")
     read = server.requests[-1].prompt
-    said = [one["text"] for one in chat.seen("notice") if "ttached" in one["text"]]
+    said = [event["text"] for event in chat.seen("notice") if "ttached" in event["text"]]
     assert read.startswith(f"look at {named}")
     assert len(read) < 70_000
     if note is None:

@@ -294,7 +294,7 @@ def test_metrics_are_sums_of_the_spans() -> None:
         meters.count(span)
     data = reader.get_metrics_data()
     assert data is not None
-    metrics = {one.name: one for one in data.resource_metrics[0].scope_metrics[0].metrics}
+    metrics = {metric.name: metric for metric in data.resource_metrics[0].scope_metrics[0].metrics}
     tokens: Any = metrics["gen_ai.client.token.usage"].data
     sums = [(p.attributes["gen_ai.token.type"], p.sum, p.count) for p in tokens.data_points]
     kinds = {kind: sum(n for k, n, _ in sums if k == kind) for kind, _, _ in sums}

@@ -113,13 +113,13 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def calls(server: TelegramServer, method: str) -> list[dict[str, Any]]:
     """Return the parameters of all calls of a method."""
-    return [one["given"] for one in server.act("calls") if one["method"] == method]
+    return [row["given"] for row in server.act("calls") if row["method"] == method]
 
 
 def sent(server: TelegramServer, chat: int = GROUP) -> list[dict[str, Any]]:
     """Return the messages of the bot in a chat."""
     found = server.act("messages", chat=chat)
-    return [one for one in found if one.get("from", {}).get("is_bot")]
+    return [row for row in found if row.get("from", {}).get("is_bot")]
 
 
 # What people do
@@ -187,11 +187,11 @@ async def test_edits(server: TelegramServer, telegram: Telegram) -> None:
     for text in ("one", "two", "two", "three"):
         server.act("edit", chat=GROUP, message=1, text=text)
     edits = [await read.said(), await read.said()]
-    assert [(one.text, one.replaces) for one in edits] == [
+    assert [(edit.text, edit.replaces) for edit in edits] == [
         ("two", f"{GROUP}/1"),
         ("three", f"{GROUP}/1"),
     ]
-    assert len({one.id for one in edits} | {f"{GROUP}/1"}) == 3
+    assert len({edit.id for edit in edits} | {f"{GROUP}/1"}) == 3
 
 
 @in_rooms(file_bytes=2000)
@@ -358,7 +358,7 @@ async def test_the_server_is_killed(server: TelegramServer, telegram: Telegram) 
         server.act("say", chat=GROUP, user=ANN, text=f"after {turn}")
         assert (await read.said()).text == f"after {turn}"
         assert await sending
-    assert [one["text"] for one in sent(server)] == ["meanwhile 0", "meanwhile 1"]
+    assert [message["text"] for message in sent(server)] == ["meanwhile 0", "meanwhile 1"]
     assert read.is_empty
 
 
@@ -512,10 +512,12 @@ def entities(message: dict[str, Any]) -> list[tuple[str, str]]:
     text = message["text"].encode("utf-16-le")
     return [
         (
-            one["type"],
-            text[one["offset"] * 2 : (one["offset"] + one["length"]) * 2].decode("utf-16-le"),
+            entity["type"],
+            text[entity["offset"] * 2 : (entity["offset"] + entity["length"]) * 2].decode(
+                "utf-16-le"
+            ),
         )
-        for one in message.get("entities", [])
+        for entity in message.get("entities", [])
     ]
 
 
@@ -544,7 +546,9 @@ async def test_an_answer_with_markdown(server: TelegramServer, telegram: Telegra
         ("code", "@ann"),
         ("pre", "open"),
     ]
-    assert [one.get("language") for one in message["entities"] if one["type"] == "pre"] == [
+    assert [
+        entity.get("language") for entity in message["entities"] if entity["type"] == "pre"
+    ] == [
         "python",
         None,
     ]
@@ -569,7 +573,7 @@ async def test_no_name_is_a_mention(server: TelegramServer, telegram: Telegram) 
     assert entities(look) == [("text_mention", "Ben"), ("code", "@crew"), ("code", "@ann")]
     assert look["entities"][0]["user"]["id"] == BEN
     assert look["text"] == "Ben: @crew: look, @ann"
-    assert [entities(one) for one in others] == [[], []]
+    assert [entities(other) for other in others] == [[], []]
     await telegram.send(out("only you", str(PRIVATE), mentions="42"))
     assert sent(server, PRIVATE)[0]["text"] == "only you"
 
@@ -627,7 +631,7 @@ async def test_too_many_messages(server: TelegramServer, telegram: Telegram) -> 
     with pytest.raises(NotSent) as refused:
         await telegram.send(out("3"))
     assert 1 <= refused.value.seconds <= 7
-    assert [one["text"] for one in sent(server)] == ["1", "2"]
+    assert [message["text"] for message in sent(server)] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -670,7 +674,7 @@ async def test_typing(server: TelegramServer, telegram: Telegram) -> None:
     await telegram.typing("-999", is_typing=True)
     await telegram.typing(ROOM, is_typing=True)
     await until(lambda: len(calls(server, "sendChatAction")) == 2)
-    shown = [one["chat_id"] for one in calls(server, "sendChatAction")]
+    shown = [call["chat_id"] for call in calls(server, "sendChatAction")]
     assert sorted(shown) == [ROOM, "-999"]
 
 
@@ -796,7 +800,7 @@ def test_the_token_is_nowhere(
 
     run(gateway(server), body)
     assert len(shown) >= 15
-    logged = caplog.text + "".join(str(vars(one)) for one in caplog.records)
+    logged = caplog.text + "".join(str(vars(record)) for record in caplog.records)
     assert "/bot(token)/" in logged  # the client does log addresses
     everything = "\n".join(shown) + logged + "".join(capfd.readouterr())
     assert secret not in everything

@@ -62,9 +62,9 @@ def test_updates(server: TelegramServer, bot: TeleBot) -> None:
     found = updates(bot)
     assert [one.message.text for one in found] == ["one", "two"]
     assert found[0].message.from_user.full_name == "Ann"
-    assert [one.message.text for one in updates(bot)] == ["one", "two"]
-    assert [one.message.text for one in updates(bot, offset=found[1].update_id)] == ["two"]
-    assert [one.message.text for one in updates(bot)] == ["two"]
+    assert [update.message.text for update in updates(bot)] == ["one", "two"]
+    assert [update.message.text for update in updates(bot, offset=found[1].update_id)] == ["two"]
+    assert [update.message.text for update in updates(bot)] == ["two"]
     assert updates(bot, offset=found[1].update_id + 1) == []
     server.act("edit", chat=GROUP, message=1, text="uno")
     server.act("react", chat=GROUP, message=1, user=ANN, emoji=["👍"])  # nobody asked for it
@@ -84,7 +84,7 @@ def test_long_polling(server: TelegramServer, bot: TeleBot) -> None:
 
     def poll() -> None:
         try:
-            found.append([one.message.text for one in updates(bot, long_polling_timeout=20)])
+            found.append([update.message.text for update in updates(bot, long_polling_timeout=20)])
         except ApiTelegramException as error:
             found.append(error.error_code)
 
@@ -115,7 +115,9 @@ def test_long_polling(server: TelegramServer, bot: TeleBot) -> None:
 def test_messages(server: TelegramServer, bot: TeleBot) -> None:
     """Lengths count after parsing, in UTF-16; entities and answers are checked."""
     sent = bot.send_message(GROUP, "<b>" + "😀" * 2048 + "</b>", parse_mode="HTML")
-    assert [(one.type, one.offset, one.length) for one in sent.entities] == [("bold", 0, 4096)]
+    assert [(entity.type, entity.offset, entity.length) for entity in sent.entities] == [
+        ("bold", 0, 4096)
+    ]
     for text, words in (
         ("😀" * 2048 + "x", "message is too long"),
         (" \n", "message text is empty"),
@@ -125,7 +127,7 @@ def test_messages(server: TelegramServer, bot: TeleBot) -> None:
         assert refusal(refused) == (400, f"Bad Request: {words}")
     entity = types.MessageEntity("code", 3, 4)
     plain = bot.send_message(GROUP, "😀 @ann @ben", entities=[entity])
-    assert [(one.type, one.offset, one.length) for one in plain.entities] == [
+    assert [(entity.type, entity.offset, entity.length) for entity in plain.entities] == [
         ("code", 3, 4),
         ("mention", 8, 4),
     ]
@@ -174,7 +176,7 @@ def test_files_and_chats(server: TelegramServer, bot: TeleBot) -> None:
     assert bot.download_file(file.file_path) == b"text"
     assert bot.get_chat(GROUP).title == "Crew"
     assert bot.get_chat_member(GROUP, ANN).status == "member"
-    assert [one.user.id for one in bot.get_chat_administrators(GROUP)] == [ANN]
+    assert [administrator.user.id for administrator in bot.get_chat_administrators(GROUP)] == [ANN]
 
 
 def test_refusals(server: TelegramServer, bot: TeleBot) -> None:
@@ -208,8 +210,8 @@ def test_it_keeps_its_state(server: TelegramServer, bot: TeleBot) -> None:
     bot.send_message(GROUP, "answer")
     server.kill()
     server.start()
-    assert [one["text"] for one in server.act("messages", chat=GROUP)] == ["before", "answer"]
-    assert [one.message.text for one in updates(bot)] == ["before"]
+    assert [event["text"] for event in server.act("messages", chat=GROUP)] == ["before", "answer"]
+    assert [update.message.text for update in updates(bot)] == ["before"]
 
 
 @pytest.mark.parametrize("kind", ["query", "form", "json", "multipart"])
