@@ -37,7 +37,8 @@ class AgentProfile(Value):
     and may block. `own_tools` are tools that only this agent has; their names are in `tools`, too.
     `server_tools` are patterns of tools of MCP servers, and `servers` those of this session, started.
     Of a run there is no model, but the `workflow`, the values of its variables, and the agents that
-    work, and judge, where a step names none. `chosen_model` was asked for in place of the agent's own.
+    work, and judge, where a step names none. `asked_model` was asked for in place of the agent's own;
+    `model_name` is what the configuration calls that, where it names one.
     """
 
     name: str
@@ -62,7 +63,8 @@ class AgentProfile(Value):
     own_tools: tuple[Tool, ...] = ()
     server_tools: tuple[str, ...] = ()
     servers: McpServers | None = None
-    chosen_model: str = ""
+    asked_model: str = ""
+    model_name: str = ""
 
     def opening(
         self, session: str, folder: str, parent: str = "", seen: tuple[ChatMessage, ...] = ()
@@ -78,7 +80,8 @@ class AgentProfile(Value):
             parent=parent,
             messages=seen,
             workflow=self._copy(),
-            chosen_model=self.chosen_model,
+            asked_model=self.asked_model,
+            model_name=self.model_name,
         )
 
     def _copy(self) -> WorkflowCopy | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -25,7 +24,7 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, StoreBusy
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
-from .chat_options import ChatInterface, ChatOptions
+from .chat_options import ChatOptions
 from .interfaces import interface_of
 from .output import show, warn
 from .signals import SignalExit, leave_on_signals, saved_line
@@ -148,7 +147,7 @@ def _attend(
     user: str,
 ) -> int:
     """Take part in a session of another process until the person leaves or it is over."""
-    interface = _interface(options, environ)
+    interface = interface_of(options, environ)[0]
     here.recall = partial(_recall, environ, has_questions=not options.is_json)
     try:
         with leave_on_signals():
@@ -185,15 +184,6 @@ def _find(store: Store, name: str) -> SessionRow:
     if found != row:
         warn(f"Session {row.session} is newer, but no program has it open.")
     return found
-
-
-def _interface(options: ChatOptions, environ: Mapping[str, str]) -> ChatInterface:
-    """Choose how to talk; `--plain` at a keyboard is an interface that only prints, and reads lines."""
-    if options.is_plain and sys.stdin.isatty():
-        from .dumb_terminal import talk_in_lines
-
-        return talk_in_lines
-    return interface_of(options, environ)[0]
 
 
 def _is_over(store: Store, session: str, owner: Owner, patience: float) -> bool:

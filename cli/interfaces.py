@@ -14,11 +14,12 @@ def interface_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Chat
         from .json_lines import talk_json
 
         return talk_json, True
-    if options.is_plain or options.message or not sys.stdin.isatty() or not sys.stdout.isatty():
+    if options.message or not sys.stdin.isatty():
         from .plain import talk_plain
 
         return talk_plain, False
-    if environ.get("TERM", "").lower() in ("dumb", "unknown"):
+    is_dumb = environ.get("TERM", "").lower() in ("dumb", "unknown")
+    if options.is_plain or is_dumb or not sys.stdout.isatty():
         from .dumb_terminal import talk_in_lines
 
         return talk_in_lines, True

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 JsonLines = Annotated[bool, typer.Option("--json", help="JSON lines in and out.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")]
@@ -27,9 +28,25 @@ Of = Annotated[
 ]
 
 
+class Commands(TyperGroup):
+    """A group whose help says of each command all of its first sentence, on more lines if need be."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands into a help."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [
+            (name, command.get_short_help_str(limit=1000))
+            for name, command in found
+            if command is not None and not command.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:
     """Return a group of commands with its help; `is_command`: without one of them it acts itself."""
     return typer.Typer(
+        cls=Commands,
         help=f"{about}\n\nExample: {example}",
         no_args_is_help=not is_command,
         rich_markup_mode=None,

@@ -100,9 +100,9 @@ class SessionOpened(SessionEntry):
 
     `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
     that of the session that it was `forked_from` (its id, and the entry). `workflow`: what the session
-    runs, if it is a run. `chosen_model` was asked for at its start; empty: it is the agent's.
-    `imported_from` is the name of the file that it came from: then `system` and `tools` are empty, and
-    those of the agent hold.
+    runs, if it is a run. `asked_model` was asked for at its start, for all its agents; `model_name` is
+    what the configuration calls the agent's own model, where it names one. `imported_from` is the name of
+    the file that it came from: then `system` and `tools` are empty, and those of the agent hold.
     """
 
     session: str
@@ -116,7 +116,8 @@ class SessionOpened(SessionEntry):
     messages: tuple[ChatMessage, ...] = ()
     forked_from: str = ""
     workflow: WorkflowCopy | None = None
-    chosen_model: str = ""
+    asked_model: str = ""
+    model_name: str = ""
     imported_from: str = ""
 
 

@@ -149,8 +149,12 @@ class SessionRecord(Struct, kw_only=True):
     """Whether messages wait; none: as configured."""
     routes: RoutesChoice | None = None
     """The routing table that a person chose."""
+    asked_model: str = ""
+    """The model that was asked for at its start, for all its agents."""
     chosen_model: str = ""
-    """The model that a person chose."""
+    """The model that a person chose since."""
+    model_name: str = ""
+    """What the configuration called the agent's own model at its start; empty: it named none."""
     mode: str = ""
     """The permission mode that a person chose."""
     storages: tuple[str, ...] = ()
@@ -202,6 +206,11 @@ class SessionRecord(Struct, kw_only=True):
     def whole_usage(self) -> Usage:
         """The usage of the session and its children."""
         return self.usage + self.below
+
+    @property
+    def wanted_model(self) -> str:
+        """The model that people want in place of the agent's own; empty: that."""
+        return self.chosen_model or self.asked_model
 
     @property
     def is_quiet(self) -> bool:
@@ -325,7 +334,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.SessionOpened():
             record.id, record.folder = entry.session, entry.folder
             record.agent, record.model = entry.agent, entry.model
-            record.chosen_model = entry.chosen_model
+            record.asked_model, record.model_name = entry.asked_model, entry.model_name
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
             record.imported_from = entry.imported_from

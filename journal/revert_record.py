@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ..machines.lifecycles import REVERT
 from ..machines.value import Value
+from ..workflows.spelling import counted_paths
 from . import entries as e
 from .fold import EntryKinds, moved
 
@@ -85,7 +86,7 @@ def news_of(entry: e.Reverted) -> str:
         return ""
     count = len(entry.restored)
     names = ", ".join(entry.restored[:NAMED]) + (", …" if count > NAMED else "")
-    files = "1 file" if count == 1 else f"{count} files"
+    files = counted_paths(entry.restored)
     what = (
         f"took back a revert: {files} hold your changes again"
         if entry.scope == "undo"

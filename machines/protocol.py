@@ -1081,6 +1081,7 @@ class RestoreCounted(Message):
 class RestoreEnded(Message):
     """A revert is over; `fault` says why nothing was changed, and is empty if all went well.
 
+    `restored` are paths; one that ends in a slash is an empty folder that was made or removed again.
     `kept` are pairs of a path and why it stays as it is. `shared` changed while a command of the turn
     ran, `yours` went back to a person's own version. `notes` name what is not as it was before, or was
     not looked at. `is_original`: a look at the whole folder found nothing of the kind.

@@ -6,6 +6,7 @@ read back: a tool accepts what another one printed.
 
 import json
 import os
+from collections.abc import Collection
 
 from ..machines.pattern import lazy_pattern
 
@@ -52,3 +53,11 @@ def _unquoted(text: str) -> str:
     except ValueError:
         return ""
     return name if isinstance(name, str) and "\0" not in name else ""
+
+
+def counted_paths(paths: Collection[str]) -> str:
+    """Count paths, of which those of folders end in a slash: `2 files and 1 folder`."""
+    folders = sum(path.endswith("/") for path in paths)
+    counts = ((len(paths) - folders, "file"), (folders, "folder"))
+    parts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
+    return " and ".join(parts) or "0 files"

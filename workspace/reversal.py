@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,8 @@ class Reversal:
                 (path, "no revert that can be undone touched it") for path in order.paths
             )
             return m.RestoreEnded(id=order.id, kept=unknown)
-        done = [put for put in restore.done if not order.paths or spelled(put.path) in order.paths]
+        wanted = {path.removesuffix("/") for path in order.paths}
+        done = [put for put in restore.done if not wanted or spelled(put.path) in wanted]
         touches = [
             PathChange(
                 turn="",
@@ -199,12 +201,34 @@ class Reversal:
     def _file(self, order: str) -> Path:
         return self._place / f"restore-{self._session}-{order}.json"
 
+    def _bare_folders(self, restore: Restore) -> list[str]:
+        """List the folders that were made or removed, with nothing in them."""
+        paths = {put.path for put in restore.done}
+        above = {str(folder) for path in paths for folder in Path(path).parents}
+        return [
+            put.path
+            for put in restore.done
+            if put.is_folder
+            and put.path not in above
+            and not (put.target is None and self._stays(put.path, restore))
+        ]
+
+    def _stays(self, path: str, restore: Restore) -> bool:
+        """Whether a folder that was to go is there, or has something in it that will keep it."""
+        try:
+            return bool(os.listdir(self._folder / path)) or restore.phase == "done"
+        except OSError:
+            return False
+
     def _outcome(self, restore: Restore) -> m.RestoreEnded:
         turns = [str(turn) for turn in restore.about["turns"]]
         unknown = [(turn, why) for turn, why in self.ledger.blind.items() if turn in turns]
         return m.RestoreEnded(
             id=restore.name,
-            restored=tuple(put.path for put in restore.done if not put.is_folder),
+            restored=(
+                *(put.path for put in restore.done if not put.is_folder),
+                *(f"{path}/" for path in self._bare_folders(restore)),
+            ),
             kept=tuple((file.path, file.why) for file in restore.kept),
             shared=tuple(restore.about["shared"]),
             yours=tuple(restore.about["yours"]),

@@ -406,7 +406,8 @@ class Workspace:
 
     def _not_as_before(self, outcome: m.RestoreEnded, first: int) -> dict[str, list[str]]:
         """Name what differs from the time before the turn of a number, by what it is."""
-        known = {*outcome.restored, *(path for path, _ in outcome.kept)}
+        restored = [path.removesuffix("/") for path in outcome.restored]
+        known = {*restored, *(path for path, _ in outcome.kept)}
         found: dict[str, list[str]] = {}
         later = {touch.path for touch in self._ledger.touches() if number_of(touch.turn) >= first}
         if left := sorted(later - known):
@@ -421,7 +422,7 @@ class Workspace:
         if scanner is None or start is None:
             raise GitFault(self._why_blind or "other commands ran when the turn began")
         before = Surroundings(**json.loads(self._blobs.get(start.around)))
-        outside, names = scanner.compare(before, outcome.restored)
+        outside, names = scanner.compare(before, restored)
         if foreign := sorted((others | set(names)) - known - later):
             found["changes by others"] = foreign
         return found | outside

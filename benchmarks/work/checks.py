@@ -39,9 +39,7 @@ def judge(task: Task, folder: Path, answer: str) -> str:
         shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         try:
             why = damage(task, copy) or next(
-                filter(
-                    None, (KINDS[check["kind"]](task, copy, answer, check) for check in task.checks)
-                ),
+                filter(None, (KINDS[one["kind"]](task, copy, answer, one) for one in task.checks)),
                 "",
             )
         except (OSError, ValueError) as error:

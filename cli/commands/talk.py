@@ -29,7 +29,9 @@ def chat(
     ] = "",
     cwd: Folder = None,
     as_json: JsonLines = False,
-    plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print only; what is piped in queues.")
+    ] = False,
     yes: Yes = False,
     mode: Annotated[
         str, typer.Option(metavar="MODE", help="Permission mode: ask, edits, plan or all.")

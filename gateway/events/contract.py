@@ -280,7 +280,7 @@ class RevertedEvent(Stamp):
     id: str  # the revert's id
     scope: str  # turn, last or undo
     turns: list[str]  # the turns whose changes were reverted
-    restored: list[str]  # paths that were restored
+    restored: list[str]  # paths that were restored; of an empty folder, with a slash at its end
     kept: list[str]  # paths that were left as they are
     why: dict[str, str]  # the reason for each path in `kept`
     shared: list[str]  # paths that changed while a command ran

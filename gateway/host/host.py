@@ -205,7 +205,7 @@ class Host:
             )
         conversation = self._talk(session, Path(record.folder))
         asked = self.launch.model
-        if asked and asked != record.chosen_model and record.run is None:
+        if asked and asked != record.wanted_model and record.run is None:
             conversation.ask(m.PolicyChange(model=asked))
         return conversation
 
@@ -246,7 +246,7 @@ class Host:
             lambda name: (self.publisher(name),),
             is_offline=True,
         )
-        return self._conversation(session, Path(record.folder), record.chosen_model)
+        return self._conversation(session, Path(record.folder), record.wanted_model)
 
     def take_in(self, session: str) -> None:
         """Decide about the messages in the mailbox of a session that no process has open.

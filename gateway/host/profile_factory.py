@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...actors.agent_profile import AgentProfile
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
-from ...machines.errors import UsageError
+from ...machines.errors import ConfigError, UsageError
 from ...machines.policy import (
     CompactionPolicy,
     DelegationPolicy,
@@ -28,7 +28,7 @@ from ...machines.policy import (
 from ...machines.value import Value
 from ...ports.external_agent import DRIVEN, AgentSpec
 from ...ports.judging import INSTRUCTIONS, JudgeSeat
-from ...ports.models.choice import Choice, build, choose, known_names, probe_loopback
+from ...ports.models.choice import Choice, build, choose, model_named, probe_loopback
 from ...ports.models.model import Model
 from ...ports.models.provider import ModelConfig, model_configs, provider_of
 from ...ports.tools.permission import Permissions, Rule
@@ -202,10 +202,14 @@ class ProfileFactory:
         return self._profile(name, None, self._launch.model)
 
     def child(self, name: str, parent: SessionRecord) -> AgentProfile:
-        """Return an agent that works for a session: with its model, unless it has one of its own."""
+        """Return an agent that works for a session: with its model, unless it has one of its own.
+
+        What was asked for at the start is for all agents.
+        """
         settings = self._config.agents.get(name)
         has_own = settings is not None and settings.model and name != parent.agent
-        return self._profile(name, None, self._launch.model, "" if has_own else parent.chosen_model)
+        chosen = parent.asked_model if has_own else parent.wanted_model
+        return self._profile(name, None, self._launch.model, chosen)
 
     def idle(self, record: SessionRecord) -> AgentProfile:
         """Return the profile that owns a queue in which nothing can run."""
@@ -218,24 +222,29 @@ class ProfileFactory:
             policy=Policy(max_queue_size=self._config.auto_queue.max_queue_size),
         )
 
-    def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
-        """Return the profile of a run, in which a workflow takes the place of an agent."""
+    def run(
+        self, plan: RunPlan, routes: RoutesChoice | None = None, asked: str = ""
+    ) -> AgentProfile:
+        """Return the profile of a run, in which a workflow takes the place of an agent.
+
+        `asked` is the model that its agents were to have when it began.
+        """
         bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
-        bare = replace(bare, chosen_model=self._launch.model)
+        bare = replace(bare, asked_model=self._launch.model or asked)
         return run_profile(bare, plan, self._config)
 
     def included(self, name: str, above: AgentProfile, task: str) -> AgentProfile:
         """Return the profile of a workflow that is a step of another; `task` is the text of the step."""
         assert above.workflow is not None
-        return self.run(included_plan(name, above.workflow, task, self._paths))
+        plan = included_plan(name, above.workflow, task, self._paths)
+        return self.run(plan, asked=above.asked_model)
 
     def of_record(self, record: SessionRecord) -> AgentProfile:
         """Return the profile that resumes a session, with the session's system prompt and tools."""
         if record.run is not None:
-            return self.run(plan_of(record.run.workflow), record.routes)
+            return self.run(plan_of(record.run.workflow), record.routes, record.asked_model)
+        chosen = record.wanted_model or self._named_at_start(record)
         self._introduce_again(record)
-        named = known_names(model_configs(self._config.models))
-        chosen = record.chosen_model or (record.model if record.model in named else "")
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
@@ -252,6 +261,20 @@ class ProfileFactory:
             self._note(f"The session's tools `{'`, `'.join(missing)}` are not there any more")
         return replace(profile, system=record.system, tools=known)
 
+    def _named_at_start(self, record: SessionRecord) -> str:
+        """Return the name of the model that a session began with, if it still means one.
+
+        An agent that the program brings has the model that it brings now.
+        """
+        name = record.model_name if record.agent not in self._own else ""
+        try:
+            if name:
+                model_named(name, model_configs(self._config.models), self._paths.cache)
+        except ConfigError:
+            self._note(f"The session's model `{name}` is not configured here any more")
+            return ""
+        return name
+
     def _introduce_again(self, record: SessionRecord) -> None:
         """Let an agent that is not known here be what the session's record says of it."""
         name = record.agent
@@ -259,7 +282,7 @@ class ProfileFactory:
         if is_known or external_agent(name, self._config, self._paths, self._environ) is not None:
             return
         settings = self._config.agents[self._config.default_agent]
-        again = replace(settings, system=record.system, tools=record.tools, model=record.model)
+        again = replace(settings, system=record.system, tools=record.tools, model="")
         self.introduce(name, OwnAgent(settings=again))
         self._note(
             f"The agent `{name}` is not configured here: the session goes on with the instructions and "
@@ -298,7 +321,9 @@ class ProfileFactory:
         profile = self._profile_with(name, name, model, routes, choice)
         if wants_small(own.settings, choice):
             profile = made_small(profile, own.settings)
-        return own.fitted(replace(profile, chosen_model=requested or chosen))
+        asked = requested or chosen
+        named = choice.name if choice is not None and choice.is_named and not asked else ""
+        return own.fitted(replace(profile, asked_model=asked, model_name=named))
 
     def _profile_with(
         self,

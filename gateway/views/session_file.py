@@ -85,7 +85,8 @@ def fork_at(store: Store, row: SessionRow, seq: int, name: str, now: float) -> s
             tools=then.tools,
             messages=(*then.conversation, *closing_messages(then)),
             forked_from=f"{row.session}@{seq}",
-            chosen_model=chosen.chosen_model,
+            asked_model=then.asked_model,
+            model_name=then.model_name,
             imported_from=then.imported_from,
         )
         left = (e.SessionLeaving(cause="fork"), e.SessionSuspended(cause="fork"))
@@ -100,6 +101,7 @@ def _chosen(record: SessionRecord) -> Iterator[Entry]:
         busy_mode=record.busy_mode,
         is_auto_queue=record.is_auto_queue,
         routes=record.routes,
+        model=record.chosen_model,
         mode=record.mode,
     )
     for tool, pattern in record.allowed:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...machines import protocol as m
 from ...machines.pattern import lazy_pattern
+from ...workflows.spelling import counted_paths
 from ...workspace.restore_plan import FORCIBLE
 from ..events.contract import (
     AcceptedEvent,
@@ -315,7 +316,7 @@ def reverted_text(about: Mapping[str, Any]) -> str:
 
 def _head(about: Mapping[str, Any]) -> str:
     restored = about["restored"]
-    files = "1 file" if len(restored) == 1 else f"{len(restored)} files"
+    files = counted_paths(restored)
     if not restored and not about["kept"]:
         is_undo = about["scope"] == "undo"
         return "There is no revert to undo." if is_undo else "There is nothing to revert."

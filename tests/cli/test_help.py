@@ -26,6 +26,7 @@ def test_help_of_every_command(names: tuple[str, ...], command: Any) -> None:
     """Each command explains itself with an example."""
     done = command(*names, "--help")
     assert (done.code, done.err) == (0, "")
+    assert "..." not in done.out.partition("\n")[2]  # the first line is the usage
     assert f"Example: steersman {' '.join(names)}".rstrip() in done.out
 
 

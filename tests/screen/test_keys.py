@@ -252,11 +252,14 @@ def test_lines_that_come_together_wait_for_enter(
     until(lambda: stage.requests()[-1].prompt == "alone", "one line is sent")
 
 
-def test_lines_that_come_together_at_a_terminal_that_only_prints(stage: Stage) -> None:
-    """They are one message, once a line comes alone."""
+@pytest.mark.parametrize(("options", "kind"), [((), "dumb"), (("--plain",), "xterm")])
+def test_lines_that_come_together_at_a_terminal_that_only_prints(
+    stage: Stage, options: tuple[str, ...], kind: str
+) -> None:
+    """They are one message, once a line comes alone; `--plain` reads a keyboard, too."""
     stage.agent.when("", says("Done."))
-    environ = stage.place.environ | {"TERM": "dumb"}
-    dumb = Terminal((*COMMAND, "chat"), stage.place.folder, environ, (80, 24))
+    environ = stage.place.environ | {"TERM": kind}
+    dumb = Terminal((*COMMAND, "chat", *options), stage.place.folder, environ, (80, 24))
     stage.terminals.append(dumb)
     dumb.shows("everything is saved")
     dumb.presses("line one\nline two\nline ")

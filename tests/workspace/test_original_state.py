@@ -76,6 +76,29 @@ def test_all_is_as_it_was_whatever_became_of_the_rules(
     assert (done.kept, done.notes, done.is_original) == ((), (), True)
 
 
+@pytest.mark.parametrize(
+    ("command", "restored"),
+    [
+        ("mkdir -p a/b", ("a/b/",)),
+        ("rmdir empty", ("empty/",)),
+        ("mkdir a; rmdir empty; echo 1 > f", ("f", "a/", "empty/")),
+    ],
+)
+def test_empty_folders_are_named(
+    folder: Path, agent: Agent, command: str, restored: tuple[str, ...]
+) -> None:
+    """They were changed, and are as they were; that is said of them as of files, and undone."""
+    (folder / "empty").mkdir()
+    before = content_of(folder)
+    agent.command(lambda: sh(command)(folder))
+    after = content_of(folder)
+    done = agent.revert()
+    assert content_of(folder) == before
+    assert (done.restored, done.notes, done.is_original) == (restored, (), True)
+    agent.revert("undo")
+    assert content_of(folder) == after
+
+
 def test_rules_outside_the_tree_are_fixed_too(tmp_path: Path, folder: Path) -> None:
     """What a command writes into git's own rules hides nothing from the revert."""
     fill(folder, "repository")
