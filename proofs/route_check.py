@@ -133,9 +133,9 @@ SAFETY: Final = {
 HINTS: Final = {
     "dead-row": "Remove the row, or put it before those that match the same cases.",
     "dropped-control": "Let it interrupt; `refuse` needs an `ack`, and `finalizing` or talk.",
-    "dropped-talk": "Narrow the row by `situation`, or let it `run` or `steer`.",
+    "dropped-talk": "Narrow the row with `when = { session = … }`, or let it `run` or `steer`.",
     "hole": "Add a row that matches, at the end.",
-    "impossible": "Narrow the row by `situation`, or choose an action that is possible there.",
+    "impossible": "Narrow the row with `when = { session = … }`, or choose an action possible there.",
     "inert": "Name a cause that does what the action says.",
     "kills-child": "Use `none` or `steer` for the children.",
     "lost": "Deliver the steer to a recipient that always exists.",

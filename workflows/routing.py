@@ -214,7 +214,7 @@ def unsafe_notice(routes: Routes) -> str:
         return ""
     return (
         f"The routing table in use, `{routes.name}`, does not keep these rules: "
-        f"{'; '.join(broken)}. `steersman routes use steersman` goes back."
+        f"{'; '.join(broken)}. `steersman routes check` names the rows."
     )
 
 

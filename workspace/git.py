@@ -21,6 +21,7 @@ from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from ..workflows.durability import replace_file
 from ..workflows.foreign_file import read_foreign
+from ..workflows.home_folder import home_folder
 
 _CONVERTS = lazy_pattern(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 
@@ -55,7 +56,7 @@ class Repository(Value):
 
     def may_convert(self) -> bool:
         """Whether a setting may make files differ between work tree and repository."""
-        home = Path(os.path.expanduser("~"))
+        home = home_folder()
         configs = (
             self.common / "config",
             self.folder / "config.worktree",

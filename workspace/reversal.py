@@ -70,6 +70,18 @@ class Reversal:
                 found.add(session)
         return sorted(found)
 
+    def still(self) -> set[str]:
+        """Name the paths that are as the last revert of this session left them."""
+        left: dict[str, PathState | None] = {}
+        for restore in self._restores():
+            for put in restore.done if restore.phase == "done" else ():
+                left.setdefault(put.path, put.target)
+        return {
+            path
+            for path, state in left.items()
+            if self._blobs.capture(self._folder, path, EVERYTHING) == state
+        }
+
     # Choosing the changes -------------------------------------------------------------------------
 
     def _revert(self, order: m.RestoreFiles) -> m.RestoreEnded:

@@ -21,6 +21,7 @@ from msgspec.structs import asdict, replace
 from ..machines import protocol as m
 from ..machines.value import Value
 from ..workflows.durability import make_folders, replace_file
+from ..workflows.home_folder import home_of_account
 from ..workflows.spelling import spelled
 from .blob_store import BlobStore
 from .change_log import ChangeLog, FirstLook, OpenCall, number_of
@@ -89,8 +90,9 @@ def folds_case(names: Iterable[str], is_there: Callable[[str], bool]) -> bool:
 def _check(program: str, folder: Path, place: Path) -> None:
     if not program:
         raise NotCovered("git is not installed")
-    home = Path(os.path.realpath(os.path.expanduser("~")))
-    if folder in (home, *home.parents):
+    home = home_of_account()
+    real = Path(os.path.realpath(home))
+    if home and folder in (real, *real.parents):
         raise NotCovered(f"`{folder}` is the home folder, or contains it")
     if place.is_relative_to(folder):
         raise NotCovered(f"`{folder}` contains steersman's own files")
@@ -423,7 +425,7 @@ class Workspace:
             raise GitFault(self._why_blind or "other commands ran when the turn began")
         before = Surroundings(**json.loads(self._blobs.get(start.around)))
         outside, names = scanner.compare(before, restored)
-        if foreign := sorted((others | set(names)) - known - later):
+        if foreign := sorted((others | set(names)) - known - later - self._reversal.still()):
             found["changes by others"] = foreign
         return found | outside
 

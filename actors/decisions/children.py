@@ -322,7 +322,7 @@ def stopped(
     if not child.is_at_work:
         return NOTHING
     if child.state != "stopping" or not child.is_kept:
-        return ended(record, child, "cancelled", environment, report)
+        return ended(record, child, "cancelled", environment, report, child.cause)
     told = report or m.ChildReport(name=child.name, kind="stopped")
     entry = e.ChildInterrupted(
         child=child.name,

@@ -36,6 +36,7 @@ DOWNWARD = (
     Relation.GOAL,
 )
 BY_PARENT = (Cause.PARENT, Cause.PARENT_BOUNDARY)
+ENDS_SESSION = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW)
 ALWAYS_HOLDS = (*BY_PARENT, Cause.BUDGET, Cause.NO_PROGRESS)
 """Causes after which the queue is held until a person resumes it, whatever is configured."""
 
@@ -358,7 +359,8 @@ def has_reached(record: SessionRecord, stop: StopRecord) -> bool:
 def over(record: SessionRecord, stop: StopRecord) -> e.Stopped | None:
     """Return the entry that answers a stop beside the turn, once everything it reached is dead."""
     turn = record.unfinished
-    is_turn_reached = bool(stop.order.epoch) or Relation.SELF in stop.reaches
+    is_last = stop.order.cause in ENDS_SESSION  # its own stop answers for the turn, and before it
+    is_turn_reached = bool(stop.order.epoch) or is_last or Relation.SELF in stop.reaches
     if turn is not None and is_turn_reached and turn.epoch < stop.epoch:
         return None  # an earlier stop is still at it
     if has_reached(record, stop):

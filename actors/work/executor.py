@@ -294,10 +294,10 @@ class EffectExecutor:
 
         if workspace is not None and effect.step:
             scan = self._look_before(workspace, effect, reply_to)
-            looked = asyncio.wait(
-                (scan,)
-            )  # a fault of it is told, and keeps no command from running
-            return start() if scan.done() else WatchedRun(looked, start, lambda: None)
+            if scan.done():
+                return start()
+            looked = asyncio.wait((scan,))  # a fault is told, and keeps no command from running
+            return WatchedRun(looked, start, lambda: None)
         if workspace is None or not tool.is_mutating:
             return start()
         path = written_path(effect.tool, effect.arguments, self.resources.folder)

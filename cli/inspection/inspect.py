@@ -42,8 +42,10 @@ def show_difference(
     return 0
 
 
-_COUNTERS = ("stopped", "epoch", "lease", "order")
+_COUNTERS = ("stopped", "epoch", "lease", "order", "marks")
 """Fields in which the program counts, or that others say in words."""
+_NOTHING = ("", 0, False, -1, [], {}, None)
+"""What says that something has not happened."""
 
 
 def _told(changes: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -51,7 +53,10 @@ def _told(changes: Iterable[dict[str, Any]]) -> Iterator[str]:
     shown = ""
     for change in sorted(changes, key=lambda change: str(change["path"]).partition(".")[0]):
         part, _, path = change["path"].partition(".")
-        before, after = change.get("before") or None, change.get("after") or None
+        before, after = (
+            None if (value := change.get(moment)) in _NOTHING else value
+            for moment in ("before", "after")
+        )
         if before == after or not {part, path.rpartition(".")[2]}.isdisjoint(_COUNTERS):
             continue
         if part != shown:
@@ -74,6 +79,8 @@ def _short(value: Any) -> str:
         return clock(iso(value))
     if isinstance(value, str) and _TIME.fullmatch(value):
         return clock(value)
+    if isinstance(value, float):
+        return f"{value:.3g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return one_line(text, 120)
 

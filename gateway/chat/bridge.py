@@ -144,6 +144,7 @@ async def _join(
         except BaseExceptionGroup as faults:
             raise _first(faults) from None
         finally:
+            await platform.aclose()  # it may have something to remember yet
             await store.aclose()
 
 

@@ -237,7 +237,8 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
         if len(offered) < 2:
             return offered[0] if offered else None
         saved = [found.view() for found in offered]
-        lines = [*choices(saved, time.time()), "Say which one by its id."]
+        lines = ["Several sessions have one: `/queue restore ID` takes one up."]
+        lines += choices(saved, time.time())
         data = {"reason": "several", "saved": saved}
         return Reply(ok=False, data=data, text="\n".join(lines))
     try:

@@ -31,11 +31,20 @@ def output_of(entry: e.ToolEnded | e.ToolRefused) -> tuple[int, str]:
     return lines, text
 
 
+UNITS = ("", "file", "files")
+"""The units of a progress that counts files."""
+
+
 def _reached(entry: e.RevertBegun, known: e.RevertAsked, record: SessionRecord) -> int:
-    """Return the checkpoint that the turns to revert had reached; where none is known, how many files."""
+    """Return how many files the turns to revert said that they had done, or how many go back."""
     turns = {known.turn, *known.turns}
-    items = [item for item in record.queue.items.values() if item.turn in turns and item.progress]
-    return int(items[-1].progress["done"]) if items and items[-1].progress else entry.files
+    items = (item for item in record.queue.items.values() if item.turn in turns)
+    reached = [
+        int(item.progress["done"])
+        for item in items
+        if item.progress and item.progress["unit"] in UNITS
+    ]
+    return (reached and reached[-1]) or entry.files
 
 
 def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:

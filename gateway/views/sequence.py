@@ -114,7 +114,7 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
             yield turn, "-->>", "P", f"interrupted ({entry.cause})"
         case e.Stopped():
             killed = f", killed {len(entry.killed)}" if entry.killed else ""
-            yield turn, "-->>", "P", f"everything it started is dead{killed}"
+            yield turn, "-->>", "P", f"everything that was to stop is dead{killed}"
         case e.TurnEnded():
             why = f": {entry.reason}" if entry.reason else ""
             yield turn, "-->>", "P", f"{entry.status}{why}"

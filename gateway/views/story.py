@@ -49,7 +49,7 @@ _PLAIN = {
     "session_finalized": "the session was finalized ({cause})",
     "recovered": "the session was resumed after a {cause}: nothing runs until a person resumes it",
     "interrupted": "turn {turn} was interrupted ({cause})",
-    "stopped": "everything that turn {turn} started is dead",
+    "stopped": "everything that was to stop with turn {turn} is dead",
     "child_cancelled": "subagent {child} was asked to end",
     "child_started": "subagent {child} was given a task",
     "child_interrupted": "subagent {child} was interrupted, and can be resumed",

@@ -98,7 +98,23 @@ def _schemas(kinds: Sequence[Any]) -> dict[str, Any]:
         found[name]["properties"] |= properties | found[name]["properties"]
     events = {kind: _reference(kind.__name__) for kind in get_args(Event)}
     found["Event"] = {"oneOf": list(events.values())}
-    return found
+    schemas: dict[str, Any] = _without_false_items(found)
+    return schemas
+
+
+def _without_false_items(schema: Any) -> Any:
+    """Leave `items` out where it is false, which some generators do not read; `maxItems` says it, too."""
+    if isinstance(schema, dict):
+        known: dict[str, Any] = schema
+        return {
+            key: _without_false_items(value)
+            for key, value in known.items()
+            if not (key == "items" and value is False)
+        }
+    if isinstance(schema, list):
+        parts: list[Any] = schema
+        return [_without_false_items(part) for part in parts]
+    return schema
 
 
 def _of_log(kind: Any) -> dict[str, Any]:

@@ -282,7 +282,7 @@ class ServerErrorText(Value):
 
 def _is_too_long(status: int, body: str) -> bool:
     lower = body.lower()
-    return status in (400, 413, 500) and any(words in lower for words in _TOO_LONG)
+    return status == 413 or (status in (400, 500) and any(words in lower for words in _TOO_LONG))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from ...machines.errors import ToolError
 from ...machines.value import Value
 from ...workflows.foreign_file import read_text
+from ...workflows.home_folder import home_of_account
 from ...workflows.settings import SandboxMode
 
 # Of other users bubblewrap drops the capabilities anyway, and where it is setuid refuses the option.
@@ -136,7 +137,7 @@ class Sandbox:
 
     def _hidden(self) -> Iterator[str]:
         """List the options that hide secrets and sockets, of those that exist."""
-        home = self._environ.get("HOME") or os.path.expanduser("~")
+        home = self._environ.get("HOME") or home_of_account()
         runtime = self._environ.get("XDG_RUNTIME_DIR", "")
         places = [*(os.path.join(home, name) for name in _SECRETS), runtime, *_SOCKETS]
         for place in [*places, *map(str, self._policy.hidden)]:

@@ -72,6 +72,7 @@ def test_what_is_known_of_a_session(place: Place, session: str) -> None:
     assert (found["session"], found["text"]) == (session, "Blue.")
 
 
+@pytest.mark.nightly
 @checks_data("sessions rename", "sessions fork", "sessions export", "sessions import")
 def test_sessions_are_named_copied_and_moved(place: Place, session: str) -> None:
     """A name finds it; a fork and an import have ids of their own and the conversation."""
@@ -100,6 +101,7 @@ def test_sessions_are_taken_back_ended_and_deleted(place: Place, session: str) -
     assert printed(place, "sessions", "list", "--json")["sessions"] == []
 
 
+@pytest.mark.nightly
 @checks_data("sessions prune", "home trash")
 def test_an_old_session_is_pruned_restored_and_emptied(place: Place, session: str) -> None:
     """It goes to the trash after eight days of use, comes back, and stays when the trash is emptied.
@@ -342,6 +344,7 @@ def test_workflows_are_checked_and_run(place: Place) -> None:
 # Settings, models, tables -------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @checks_data("config show", "config path", "config check", "config schema", "workflow schema")
 def test_the_configuration(place: Place) -> None:
     """A key that was set with its file, the files in use, a fault with its place, and every key."""

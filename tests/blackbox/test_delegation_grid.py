@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
 from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
+from support.nightly import daily
 
 PARENT, AGENT = "build report", "report"
 
@@ -251,7 +252,7 @@ def test_talk_stops_a_turn_alone(place: Place, text: str) -> None:
         assert stage.heard(text) == {AGENT}
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", daily("full", "nested", of=SCENES))
 def test_a_cancel_leaves_no_process(place: Place, name: str) -> None:
     """By word, command, name, crash or Ctrl-C: who it reaches is dead with all it started."""
     with playing(place, name) as stage:

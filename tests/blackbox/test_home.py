@@ -13,6 +13,7 @@ from support.postgres_server import PostgresServer
 URL = "STEERSMAN_HOME_URL"
 
 
+@pytest.mark.nightly
 @pytest.mark.checks_data("home init", "home move", "home check")
 def test_a_home_moves_there_and_back(place: Place, serve, postgres_server: PostgresServer) -> None:
     """Sessions go on in the database, and then in the state folder again, each with its whole journal."""

@@ -4,6 +4,7 @@ import re
 import resource
 from pathlib import Path
 
+import pytest
 from support.driver import Gate, Place
 from support.model_server import Text, Tools
 
@@ -84,6 +85,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(place: Place, serve) -> None:
     assert accepted <= known.keys()
 
 
+@pytest.mark.nightly
 def test_with_room_again_the_session_goes_on_without_a_restart(place: Place, serve) -> None:
     """Each word of a person tries again; the first one for which there is room is answered."""
     server = serve(*[Text(f"Well {number}.") for number in range(8)])

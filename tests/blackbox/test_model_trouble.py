@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.driver import Place
 from support.model_server import Behaviour, Cut, Endless, Raw, Stall, Status, Text
+from support.nightly import daily
 
 PROVIDERS = ("openai", "anthropic")
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
@@ -129,7 +130,7 @@ WAYS: dict[str, tuple[Behaviour, str]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", daily("refused", "too-long", "cut", "declined", of=WAYS))
 def test_a_turn_that_fails_says_why_once_in_every_interface(place: Place, serve, way: str) -> None:
     """A single message, the same as JSON, and plain lines: the reason comes with the turn's end."""
     behaviour, reason = WAYS[way]

@@ -127,6 +127,31 @@ def test_what_dies_when_a_session_is_left_is_on_the_receipt(
     assert left["state"] == "stopped"
 
 
+@pytest.mark.parametrize("how", ["/finalize", "/new"])
+def test_what_dies_two_levels_below_is_on_the_receipt(
+    place: Place, serve: Any, gate: Gate, how: str
+) -> None:
+    """Each level says what died below it, though its own session ends at the same time."""
+    serve(
+        Tools([{"tool": "delegate", "arguments": {**KID, "name": "a"}}], match="build"),
+        Tools(
+            [{"tool": "delegate", "arguments": {**KID, "name": "b", "task": "x"}}], match="stars"
+        ),
+        shell(gate.command, "x"),
+        rest=SCOUT,
+    )
+    chat = place.chat("--yes")
+    chat.send("build the report")
+    pid, session = gate.wait(), chat.session
+    chat.send(how)
+    stopped = chat.wait("stopped", session=session)
+    assert pid in stopped["killed"]
+    assert pid in chat.seen("child_ended", name="a")[0]["killed"]
+    chat.close()
+    (left,) = place.stored(session)["stops"].values()
+    assert pid in left["killed"]
+
+
 @pytest.mark.parametrize("how", ["agents stop last a", "/stop"])
 def test_a_child_of_a_child_ends_once(place: Place, serve: Any, gate: Gate, how: str) -> None:
     """Whoever counts children by `child_started` and `child_ended` comes to nothing."""

@@ -265,6 +265,7 @@ def test_sessions_are_found_by_folder_and_by_name(place: Place, serve) -> None:
     assert place.run("send", "last", "x", "--as", "nonsense").returncode == 2
 
 
+@pytest.mark.nightly
 def test_nothing_changes_a_finalized_session(place: Place, serve) -> None:
     """A message to a finalized session is refused."""
     serve(Text("Hello."))
@@ -302,6 +303,7 @@ def test_a_message_to_a_closed_session_says_what_it_waits_for(place: Place, serv
     assert chat.close() == 0
 
 
+@pytest.mark.nightly
 def test_a_run_that_has_succeeded_takes_no_message(place: Place) -> None:
     """Nothing begins in it any more, so that a message is given back, with the next step."""
     (place.folder / "job.toml").write_text(

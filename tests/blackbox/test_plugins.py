@@ -292,6 +292,7 @@ rude = steersman.Agent("rude", permissions={"shell": "allow"})
 """
 
 
+@pytest.mark.nightly
 def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> None:
     """Imports that fail, wrong types, taken names and bad lines are named; the others are ok."""
     attach("acme", BROKEN, ACME)
@@ -326,6 +327,7 @@ def test_whatever_is_broken_is_one_sentence(place: Place, attach: Attach) -> Non
     assert [event["verdict"] for event in warned] == [*["warn"] * len(found), "ok"]
 
 
+@pytest.mark.nightly
 def test_a_chat_works_on_without_what_is_broken(place: Place, attach: Attach, serve) -> None:
     """A broken tool is a notice and is not offered, a command's error its reply, a hook's a notice."""
     points = """
@@ -367,6 +369,7 @@ turn_ended.gone = not_there:hook
     assert r"\x1b[31mred" in ran.stdout + ran.stderr
 
 
+@pytest.mark.nightly
 def test_two_packages_that_give_one_name_are_both_refused(
     place: Place, attach: Attach, serve
 ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
+from support.nightly import daily
 from support.patience import seconds
 
 
@@ -293,7 +294,7 @@ def waiting(place: Place, session: str) -> int:
     return len(json.loads(ran.stdout)["items"])
 
 
-@pytest.mark.parametrize("days", [6.9, 30, 59, 365, -365])
+@pytest.mark.parametrize("days", daily(30, of=(6.9, 30, 59, 365, -365)))
 def test_a_clock_that_leaps_takes_no_saved_queue(place: Place, serve, days: float) -> None:
     """Neither at the first start nor at a second one, however far it is ahead or behind."""
     serve(Text("Done."))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.nightly import daily
 from support.patience import seconds
 
 from steersman.workflows.config import shipped_text
@@ -136,7 +137,7 @@ def test_what_is_right_is_right_for_an_editor(place: Path) -> None:
     assert f"{len(texts) + 1} files linted" in done.stderr
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", daily("unknown-key", "wrong-type", of=WRONG))
 def test_what_is_wrong_is_wrong_for_an_editor(name: str, place: Path) -> None:
     """The schema is what finds it: the same file without one is right."""
     sound = "" if "[[step]]" in WRONG[name] else '[[step]]\nid = "y"\nrun = ["true"]\n'

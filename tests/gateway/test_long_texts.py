@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from support.nightly import daily
 from support.patience import seconds
 
 from steersman.gateway.control import Requests
@@ -50,7 +51,7 @@ def watched() -> Iterator[list[str]]:
         sys.setprofile(None)
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", daily("marks", "dots", of=TEXTS))
 def test_the_loop_is_free(begin: Callable[..., Host], tmp_path: Path, name: str) -> None:
     """Whatever is said and looked at, the loop passes it on; and it takes its turns all the while."""
     (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')

@@ -17,6 +17,7 @@ from simulation.seeds import base
 from support import patience
 from support.changes import is_extension_touched
 from support.clean_root import entries
+from support.nightly import daily
 
 WAITING = re.compile(r"^(subprocess|urllib|http)\.")
 BOUNDED = re.compile(r"\.communicate$|^asyncio\.(timeout|wait_for)$")  # their bound is an argument
@@ -55,7 +56,7 @@ def test_of_a_seed():
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with a worker"])
+@pytest.mark.parametrize("workers", daily((), of=((), ("-n", "1"))), ids=["alone", "with a worker"])
 def test_a_run_that_is_ended_early_names_what_was_running(
     root: Path, tmp_path: Path, workers: tuple[str, ...]
 ) -> None:

@@ -93,6 +93,7 @@ text = "Hello."
 """
 
 
+@pytest.mark.nightly
 def test_the_bot_answers_a_room_and_goes_on_after_a_restart(place: Place) -> None:
     """Each person gets an answer, a failure is told, and the session is the same again."""
     script(place, BOT)

@@ -10,6 +10,7 @@ from stories.terminal import Terminal
 from support.driver import COMMAND, Gate
 from support.fleet import until
 from support.model_server import Text
+from support.nightly import daily
 
 from steersman.cli.screen.bindings import KEYS
 
@@ -228,7 +229,7 @@ def test_clearing(stage: Stage, opened: Open) -> None:
     terminal.has_line("a draft goes on")
 
 
-@pytest.mark.parametrize("line_break", ["\r", "\n", "\r\n"])
+@pytest.mark.parametrize("line_break", daily("\n", of=("\r", "\n", "\r\n")))
 def test_lines_that_come_together_wait_for_enter(
     stage: Stage, opened: Open, line_break: str
 ) -> None:

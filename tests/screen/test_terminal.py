@@ -157,6 +157,7 @@ def answers(terminal: Terminal, key: str) -> None:
     terminal.presses(key)
 
 
+@pytest.mark.nightly
 def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
     """Two calls of one answer ask one after the other; each is counted and answered separately.
 
@@ -199,6 +200,7 @@ def test_a_key_that_was_typed_ahead_answers_nothing(stage: Stage, opened: Open) 
     terminal.has_bar("1 question")
 
 
+@pytest.mark.nightly
 def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
     """`a` allows a program with its subcommand, `e` every edit in the folder; each says so, and holds."""
     (stage.place.folder / "notes.txt").write_text("one\n")

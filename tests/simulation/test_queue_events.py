@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from support.nightly import daily
 
 from steersman.gateway.events.contract import QueueItem, has_left, items_after
 from steersman.gateway.events.translation import queue_event, queue_view
@@ -45,7 +46,7 @@ def follow(store: Store, session: str) -> int:
     return changes
 
 
-@pytest.mark.parametrize("scenario", [Scenario, GoalScenario])
+@pytest.mark.parametrize("scenario", daily(GoalScenario, of=(Scenario, GoalScenario)))
 def test_changes_give_the_whole_queue(scenario: type[Scenario | GoalScenario]) -> None:
     """Of sessions in which people, children and goals do whatever comes."""
     changes = 0

@@ -43,6 +43,7 @@ Nothing says that another one is always beside, and a wake too many costs nothin
 TOGETHER = (GoalScenario, 1)
 
 
+@pytest.mark.nightly
 def test_nothing_is_due_while_no_message_waits() -> None:
     """Whoever is woken then finds nothing to do: each actor was woken for all that concerns it."""
     assert first_missed(range(FEW)) == ""

@@ -2,11 +2,14 @@
 
 import ast
 import functools
+import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["changed_files", "is_extension_touched", "is_touched"]
+import pytest
+
+__all__ = ["changed_files", "is_extension_touched", "is_left_out", "is_touched"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,6 +49,17 @@ def is_extension_touched(name: str, changed: frozenset[str]) -> bool:
     modules = [file for folder in own for file in (ROOT / folder).rglob("*.py")]
     known = {*map(_from_root, modules), *(place for file in modules for place in _imported(file))}
     return bool(changed & known) or any(file.startswith(f"{own[0]}/") for file in changed)
+
+
+def is_left_out(name: str, config: pytest.Config) -> bool:
+    """Say whether this run leaves an extension out: `make test`, if nothing of it has changed.
+
+    `make test-all` and continuous integration run all, as does whoever names what is to be run.
+    """
+    is_named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if config.option.markexpr != "not nightly" or is_named or os.environ.get("CI"):
+        return False
+    return not is_extension_touched(name, changed_files())
 
 
 @functools.cache

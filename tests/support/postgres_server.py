@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from .changes import is_left_out
 from .patience import seconds
 
 _COUNT = itertools.count()
@@ -156,6 +157,19 @@ def _binary(name: str) -> Path:
     folder = binaries()
     assert folder is not None
     return folder / name
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the same tests on this store out where its extension is left out."""
+    if is_left_out("postgres", config):
+        left = [item for item in items if "postgres" in _choices(item)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def _choices(item: pytest.Item) -> list[object]:
+    spec = getattr(item, "callspec", None)
+    return [*spec.params.values()] if spec is not None else []
 
 
 @pytest.fixture(scope="session")

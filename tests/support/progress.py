@@ -128,8 +128,7 @@ class Progress:
 
     def _tick(self) -> None:
         while not self._over.wait(EVERY):
-            if self.collected:
-                self._say(self._state())
+            self._say(self._state() if self.collected else "collecting")
 
     def _state(self) -> str:
         count = len(self.collected)

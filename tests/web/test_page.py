@@ -183,6 +183,7 @@ def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> 
     door.close()
 
 
+@pytest.mark.nightly
 def test_a_page_that_opens_while_an_answer_streams_has_all_of_it(
     serve, served: Start, browser: Open
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_page_that_opens_while_an_answer_streams_has_all_of_it(
     door.close()
 
 
+@pytest.mark.nightly
 def test_the_last_message_is_sent_again(serve, served: Start, browser: Open) -> None:
     """The page goes to the session that goes on."""
     serve(Text("Blue.", match="sky"), Text("Red.", match="rose"))
@@ -555,6 +557,7 @@ WIDE = ("|a" * 5_000, "|-" * 5_000, *("a",) * 20_000)
 """A table of as many columns as rows, which a model would be stopped from saying."""
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_drawn_is_shown_as_it_is(serve, served: Start, browser: Open) -> None:
     """An answer that no page can draw is plain text, live and later; what comes after it is drawn."""
     serve(

@@ -108,6 +108,7 @@ def test_pages_of_elsewhere_get_nothing(serve, served: Start) -> None:
 PUBLIC = {("get", "/"), ("get", "/assets/app.js"), ("get", "/openapi.json")}
 
 
+@pytest.mark.nightly
 def test_a_cookie_alone_is_worth_nothing(place: Place, serve, served: Start) -> None:
     """Browsers send it to every port of this host: whoever got it there is refused on every route.
 
@@ -156,6 +157,7 @@ def test_a_cookie_alone_is_worth_nothing(place: Place, serve, served: Start) -> 
     assert web.ask("GET", "sessions", None, mine).status == 401
 
 
+@pytest.mark.nightly
 def test_codes_cannot_be_tried_out(place: Place, serve, served: Start) -> None:
     """Ten wrong ones in a minute, over all clients, and then not even the right one is taken."""
     serve(Text("Hello."))
@@ -481,6 +483,7 @@ def test_a_token_is_nowhere_but_with_its_device(place: Place, serve, served: Sta
         assert file.lstat().st_mode & 0o077 == 0, file
 
 
+@pytest.mark.nightly
 def test_the_log_is_the_owners_and_no_link(place: Place, serve) -> None:
     """What a link in its place names stays as it is; what strangers send is not written down."""
     serve(Text("Hello."))
@@ -588,6 +591,7 @@ def test_no_spelling_gives_a_speaker_more(place: Place, serve, served: Start) ->
     assert (accepted.status, accepted.data["as"]) != (200, "command")
 
 
+@pytest.mark.nightly
 def test_one_who_looks_changes_nothing(serve, served: Start) -> None:
     """Every method but GET is refused, in every place of the interface."""
     serve(Text("Hello."))

@@ -99,6 +99,22 @@ def test_empty_folders_are_named(
     assert content_of(folder) == after
 
 
+def test_what_an_earlier_revert_gave_back_is_no_change_by_others(
+    folder: Path, agent: Agent
+) -> None:
+    """Unless somebody has changed it since."""
+    agent.command(lambda: sh("true")(folder))
+    for name in ("f1", "f2", "f3", "f4"):
+        agent.write(name, b"1")
+    agent.revert("last")
+    agent.revert("last")
+    (folder / "f4").write_text("a person's")
+    done = agent.revert()
+    assert content_of(folder).keys() == {"f4"}
+    assert done.notes == ("changes by others: `f4`",)
+    (folder / "f4").unlink()
+
+
 def test_rules_outside_the_tree_are_fixed_too(tmp_path: Path, folder: Path) -> None:
     """What a command writes into git's own rules hides nothing from the revert."""
     fill(folder, "repository")

@@ -106,6 +106,23 @@ def test_what_a_kill_left_half_written_does_not_keep_a_folder(folder: Path, agen
     assert os.listdir(folder / "theirs") == [".steersman-notes"]
 
 
+def test_an_account_without_a_home_has_its_changes_back(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`~` is no folder then, least of all one below this one."""
+
+    def unknown(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.chdir(folder)
+    agent = Agent(tmp_path / "state", folder)
+    agent.command(lambda: (folder / "a").write_text("1"))
+    assert agent.revert().restored == ("a",)
+    assert agent.workspace.notices == []
+
+
 def test_what_a_person_does_is_kept(folder: Path, agent: Agent) -> None:
     """Between two calls, afterwards, on the agent's own paths and elsewhere: kept, and named."""
     for name in "abcdefg":
