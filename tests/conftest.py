@@ -1,5 +1,6 @@
 """What all suites share: bounds that fit the machine, the seeds of a run, and what a run prints."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -93,3 +94,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("simulation")
         for line in summary(noted):
             terminalreporter.write_line(line)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of every later look for garbage: it stays."""
+    gc.collect()
+    gc.freeze()

@@ -344,7 +344,6 @@ def test_workflows_are_checked_and_run(place: Place) -> None:
 # Settings, models, tables -------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
 @checks_data("config show", "config path", "config check", "config schema", "workflow schema")
 def test_the_configuration(place: Place) -> None:
     """A key that was set with its file, the files in use, a fault with its place, and every key."""
