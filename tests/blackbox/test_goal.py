@@ -156,8 +156,12 @@ def test_changed_files_are_progress(place: Place, start: Start) -> None:
 
 @pytest.mark.parametrize(
     "judge",
-    [Text("What a nice answer."), Text(f"{DONE} {GO_ON}"), Status(500), Hang()],
-    ids=["prose", "contradiction", "500", "silence"],
+    [
+        pytest.param(Text("What a nice answer."), id="prose"),
+        pytest.param(Text(f"{DONE} {GO_ON}"), id="contradiction"),
+        pytest.param(Status(500), id="500", marks=pytest.mark.nightly),
+        pytest.param(Hang(), id="silence", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_judge_that_is_no_use_pauses_the_goal(
     place: Place, start: Start, judge: Behaviour
