@@ -44,7 +44,7 @@ def show_difference(
 
 _COUNTERS = ("stopped", "epoch", "lease", "order", "marks")
 """Fields in which the program counts, or that others say in words."""
-_NOTHING = ("", 0, False, -1, [], {}, None)
+_NOTHING: tuple[Any, ...] = ("", 0, False, -1, [], {}, None)
 """What says that something has not happened."""
 
 
