@@ -73,18 +73,10 @@ def described(
 ) -> SessionInfo:
     """Describe one session as `listed` does. Raises `UnknownSession`."""
     row = store.row(session)
-    below = (
-        0
-        if row.parent
-        else sum(
-            other.asking
-            for other in store.family(session)
-            if other.parent and other.asking and store.owner(other.session) is not None
-        )
-    )
-    return info_of(
-        replace(row, asking=row.asking + below), store.owner(session), is_here=is_here(session)
-    )
+    for other in () if row.parent else store.family(session):
+        if other.parent and other.asking and store.owner(other.session) is not None:
+            row = replace(row, asking=row.asking + other.asking)
+    return info_of(row, store.owner(session), is_here=is_here(session))
 
 
 def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> SessionInfo:

@@ -282,12 +282,13 @@ def _is_there(parent: int, name: str) -> bool:
 
 
 def _remove_drafts(parent: int, name: str) -> None:
-    """Remove what a killed program of ours was writing into a folder, which is in `parent`."""
+    """Empty a folder in `parent` of what killed programs were writing, if nothing else is left."""
     folder = os.open(
         name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
     )
     try:
-        for draft in filter(is_draft, os.listdir(folder)):
+        names = os.listdir(folder)
+        for draft in names if all(map(is_draft, names)) else ():
             os.unlink(draft, dir_fd=folder)
     finally:
         os.close(folder)

@@ -359,7 +359,7 @@ def has_reached(record: SessionRecord, stop: StopRecord) -> bool:
 def over(record: SessionRecord, stop: StopRecord) -> e.Stopped | None:
     """Return the entry that answers a stop beside the turn, once everything it reached is dead."""
     turn = record.unfinished
-    is_last = stop.order.cause in ENDS_SESSION  # its own stop answers for the turn, and before it
+    is_last = stop.order.cause in ENDS_SESSION  # the turn's own stop is answered first
     is_turn_reached = bool(stop.order.epoch) or is_last or Relation.SELF in stop.reaches
     if turn is not None and is_turn_reached and turn.epoch < stop.epoch:
         return None  # an earlier stop is still at it
