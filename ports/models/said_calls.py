@@ -28,6 +28,9 @@ _MOST = 20  # places in a text that are tried
 _OPEN = lazy_pattern(r"\[?\{")
 _FUNCTION = lazy_pattern(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = lazy_pattern(r"<parameter=([\w.-]+)>\n?(.*?)\n?(?:</parameter>|\Z)", re.DOTALL)
+_BLANKS = lazy_pattern(r"\s+")
+_LONGEST_BEGINNING = 100
+"""Characters in which an answer has begun as `_SAY` says, blanks counted as one."""
 _SAY = lazy_pattern(r'\s*(?:```(?:json)?\s*)?\{\s*"say"\s*:\s*"')
 # As much of a JSON string as is surely whole: no half escape, no half pair of surrogates.
 _WHOLE = lazy_pattern(
@@ -157,6 +160,8 @@ class SayStream:
         if not self._is_open:
             begin = _SAY.match(self._waiting)
             if not begin:
+                self._waiting = _BLANKS.sub(" ", self._waiting)
+                self._is_closed = len(self._waiting) > _LONGEST_BEGINNING  # it never begins so
                 return
             self._is_open = True
             self._waiting = self._waiting[begin.end() :]
