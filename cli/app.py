@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo
 
 from .exit_codes import INTERRUPTED, in_words
-from .options import Commands
+from .options import CommandGroup
 
 ABOUT = {
     "run": "Run a workflow; Ctrl-C interrupts it, and --resume continues it.",
@@ -100,7 +100,7 @@ def command_named(name: str) -> TyperCommand | TyperGroup:
     return made
 
 
-class Program(Commands):
+class Program(CommandGroup):
     """The program: what it lists has a name and a help only; what is used is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -28,7 +28,7 @@ Of = Annotated[
 ]
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group whose help says of each command all of its first sentence, on more lines if need be."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -46,7 +46,7 @@ class Commands(TyperGroup):
 def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:
     """Return a group of commands with its help; `is_command`: without one of them it acts itself."""
     return typer.Typer(
-        cls=Commands,
+        cls=CommandGroup,
         help=f"{about}\n\nExample: {example}",
         no_args_is_help=not is_command,
         rich_markup_mode=None,
