@@ -44,7 +44,7 @@ def _reached(entry: e.RevertBegun, known: e.RevertAsked, record: SessionRecord) 
         for item in items
         if item.progress and item.progress["unit"] in UNITS
     ]
-    return (reached and reached[-1]) or entry.files
+    return (reached[-1] if reached else 0) or entry.files
 
 
 def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from sse_starlette import EventSourceResponse
@@ -105,15 +105,13 @@ def _schemas(kinds: Sequence[Any]) -> dict[str, Any]:
 def _without_false_items(schema: Any) -> Any:
     """Leave `items` out where it is false, which some generators do not read; `maxItems` says it, too."""
     if isinstance(schema, dict):
-        known: dict[str, Any] = schema
         return {
             key: _without_false_items(value)
-            for key, value in known.items()
+            for key, value in cast("dict[str, Any]", schema).items()
             if not (key == "items" and value is False)
         }
     if isinstance(schema, list):
-        parts: list[Any] = schema
-        return [_without_false_items(part) for part in parts]
+        return [_without_false_items(part) for part in cast("list[Any]", schema)]
     return schema
 
 
