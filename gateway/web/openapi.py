@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from sse_starlette import EventSourceResponse
@@ -21,6 +21,7 @@ from ..views.dump import session_state
 if TYPE_CHECKING:
     from .application import Entry
 
+_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | int | float | bool | None"
 TAKEN_IN = 202
 """The status of the receipt of a message that has not run yet."""
 REFERENCE = "#/components/schemas/{name}"
@@ -98,20 +99,19 @@ def _schemas(kinds: Sequence[Any]) -> dict[str, Any]:
         found[name]["properties"] |= properties | found[name]["properties"]
     events = {kind: _reference(kind.__name__) for kind in get_args(Event)}
     found["Event"] = {"oneOf": list(events.values())}
-    schemas: dict[str, Any] = _without_false_items(found)
-    return schemas
+    return {name: _without_false_items(schema) for name, schema in found.items()}
 
 
-def _without_false_items(schema: Any) -> Any:
+def _without_false_items(schema: _Json) -> _Json:
     """Leave `items` out where it is false, which some generators do not read; `maxItems` says it, too."""
     if isinstance(schema, dict):
         return {
             key: _without_false_items(value)
-            for key, value in cast("dict[str, Any]", schema).items()
+            for key, value in schema.items()
             if not (key == "items" and value is False)
         }
     if isinstance(schema, list):
-        return [_without_false_items(part) for part in cast("list[Any]", schema)]
+        return [_without_false_items(part) for part in schema]
     return schema
 
 
