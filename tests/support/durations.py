@@ -136,8 +136,10 @@ class Keeper:
             Part(report.when == "setup", report.duration, programs_of(report), kills)
         )
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the file, with what earlier runs measured of what this one did not run."""
+        if exitstatus == pytest.ExitCode.INTERRUPTED:
+            return  # parts of modules are no measurement
         modules = read()
         for module, parts in self.found.items():
             modules[module] = modules.get(module, {}) | parts
