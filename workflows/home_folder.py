@@ -40,7 +40,10 @@ def expanded(written: "str | Path") -> "Path":
     if not text.startswith("~"):
         return Path(text)
     home = home_of_account()
-    found = home + text[1:] if text[1:2] in ("", "/") else os.path.expanduser(text)
+    is_own = text[1:2] in ("", "/")
+    found = (
+        os.path.join(home, text[2:].lstrip("/")) if is_own and home else os.path.expanduser(text)
+    )
     if not os.path.isabs(found):
         from ..machines.errors import ConfigError
 
