@@ -292,4 +292,6 @@ def _reply(answer: dict[str, Any], text: str) -> Reply:
     """Return a reply with this text, or with the reason of a refusal."""
     is_ok = bool(answer.get("ok", True))
     why = str(answer.get("reason", "refused"))
-    return Reply(ok=is_ok, data=answer, text=text if is_ok else f"{why[:1].upper()}{why[1:]}")
+    is_word = why.partition(" ")[0].isalpha()  # and no id of a session
+    reason = f"{why[:1].upper()}{why[1:]}" if is_word else why
+    return Reply(ok=is_ok, data=answer, text=text if is_ok else reason)

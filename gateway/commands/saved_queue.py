@@ -237,8 +237,8 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
         if len(offered) < 2:
             return offered[0] if offered else None
         saved = [found.view() for found in offered]
-        lines = ["Several sessions have one: `/queue restore ID` takes one up."]
-        lines += choices(saved, time.time())
+        way = "Say which one by its id: `/queue restore ID` takes it up."
+        lines = [*choices(saved, time.time()), way]
         data = {"reason": "several", "saved": saved}
         return Reply(ok=False, data=data, text="\n".join(lines))
     try:

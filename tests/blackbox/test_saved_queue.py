@@ -191,7 +191,7 @@ def test_several_saved_queues_are_chosen_by_session(place: Place, serve) -> None
         f"{second}, left just now, 1 item: #1 [PENDING]: three",
         f"{first}, left just now, 2 items: #1 [PENDING]: one",
     ]
-    for verb in ("restore", "resume", "resume 1", "discard", "list"):
+    for verb in ("restore", "resume", "resume 1", "discard", "list", "pop 1"):
         asked = chat.ask(f"/queue {verb}")
         assert (asked["ok"], asked["text"].splitlines()[:2]) == (False, lines)
     assert chat.ask(f"/queue discard {second}")["data"] == {"session": second, "withdrawn": [1]}
