@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 48, 48 * 3**5
 """Characters of the texts that are tried; their number is tripled from one to the next."""
 SMALL = 0.004
 """Seconds that are enough to be compared."""
-STEEPEST = 2.5
+STEEPEST = 3.0
 """How much more each character of a text may cost that is four times as long. Quadratic: 4."""
 
 _parser: Any = importlib.import_module("re._parser")
@@ -54,7 +54,8 @@ def grows_linearly(read: Callable[[str], object], text: Callable[[int], str]) ->
         length *= 3
     short, long = text(length), text(4 * length)
     longer = float("inf")
-    for _ in range(5):  # whatever else happened meanwhile may have made one of them dearer
+    cost = min(cost, *(_cost(read, short) for _ in range(4)))
+    for _ in range(10):  # whatever else happened meanwhile may have made one of them dearer
         cost, longer = min(cost, _cost(read, short)), min(longer, _cost(read, long))
         if longer <= 4 * STEEPEST * cost:
             return True
