@@ -176,7 +176,7 @@ def steer_from_queue(
 
     Example: steersman queue steer 2
     """
-    answer = client.ask(m.QueueChange(op="steer", number=number, to=name.removeprefix("@")))
+    answer = change(client, m.QueueChange(op="steer", number=number, to=name.removeprefix("@")))
     if answer.get("when"):
         return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
     if answer.get("children"):

@@ -257,12 +257,19 @@ def saved_here(client: SessionClient) -> Saved | Reply | None:
 
 
 def change(client: SessionClient, message: m.QueueChange) -> dict[str, Any]:
-    """Change the queue that is meant: the session's own, or the saved one that stands for it."""
+    """Change the queue that is meant: the session's own, or the saved one that stands for it.
+
+    What only a session that was recovered can do, to steer and to edit what was cut off, takes it up.
+    """
     found = saved_here(client)
     if isinstance(found, Reply):
         return {"ok": False, **found.data, "reason": found.text}
     if found is None:
         return client.ask(message)
+    cut_off = {item.number for item in found.items if item.state == "interrupted"}
+    if message.op == "steer" or (message.op == "edit" and message.number in cut_off):
+        refused = _go_there(client, found)
+        return client.ask(message) if refused is None else {"ok": False, "reason": refused.text}
     try:
         with client.services.saved_queues.tended(found.row.session) as ask:
             return {**ask(message), "session": found.row.session}

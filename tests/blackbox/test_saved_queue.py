@@ -235,6 +235,30 @@ def test_the_saved_queue_is_the_queue(place: Place, serve, gate: Gate) -> None:
     assert chat.close() == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "texts"),
+    [
+        ("/queue edit 1 first, better", ["first, better", "second", "third"]),
+        ("/queue steer 3", ["third"]),
+    ],
+)
+def test_what_only_a_recovered_session_can_do_takes_it_up(
+    place: Place, serve, gate: Gate, command: str, texts: list[str]
+) -> None:
+    """An edit of what was cut off, and a steer, which runs where nothing does: in the old session."""
+    server = serve(shell(gate.command), Text("Done."), Text("Done."), Text("Done."))
+    old = crash(place, gate).session
+    chat = place.chat("--yes")
+    chat.wait("saved_queues")
+    assert chat.ask(command)["ok"]
+    assert chat.ask("/queue resume")["ok"]
+    for text in texts:
+        chat.wait("turn_started", session=old)
+        chat.wait("turn_ended", session=old)
+        assert text in str(server.requests[-1].body)
+    assert chat.close() == 0
+
+
 def test_an_interrupted_message_stays_one_in_another_queue(place: Place, serve, gate: Gate) -> None:
     """Where it joins messages that wait, it keeps its state and checkpoint, and runs first."""
     at, wish = at_checkpoint(gate)
