@@ -53,7 +53,7 @@ class ControlConnection:
     def connect(
         cls, state: Path, session: str, owner: Owner, timeout: float = ANSWER_TIMEOUT
     ) -> ControlConnection:
-        """Connect to a session's owner. Raises `StoreBusy` if the owner cannot be reached."""
+        """Connect to a session's owner. Raises `OwnerGone`, or `StoreBusy` if it cannot be reached."""
         if not owner.is_here:
             raise StoreBusy(
                 f"{owner.process} has session `{session}` open",
@@ -68,6 +68,9 @@ class ControlConnection:
                 closing(home.subfolder(SOCKETS, create=False)) as folder,
             ):
                 connection.connect(folder.address(f"{owner.node}.sock"))
+        except ConnectionRefusedError as error:
+            connection.close()
+            raise OwnerGone("the session's owner has ended", "try again") from error
         except OSError as error:
             connection.close()
             why = error.strerror or str(error)
