@@ -33,7 +33,10 @@ _FORM = {
 _AS_JSON = (
     'set `tool_dialect = "json"`: tools are then asked for as JSON, which any model can write'
 )
-_SMALL = "take a larger model: this one is asked in the simplest way already"
+_SMALL = (
+    'set `profile = "small"` of the agent: it writes whole files and calls no tools; '
+    "or take a larger model"
+)
 _AT_ONCE = 1.0  # seconds in which a stream has to end when it is cut off
 
 Notice = Callable[[str], None]
