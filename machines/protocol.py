@@ -1193,8 +1193,8 @@ class TryAgain(Request):
 class CallModel(Value):
     """Ask the turn's model; `messages` is the whole conversation, oldest first.
 
-    `max_tokens` is how long the answer may get; none leaves it to the model. For a summary `messages` is
-    what is summed up, and the last one asks for it.
+    `max_tokens` is how long the answer may get; none leaves it to the model. `unusable` names tools which
+    would only be refused. For a summary `messages` is what is summed up, and the last one asks for it.
     """
 
     turn: str
@@ -1202,6 +1202,7 @@ class CallModel(Value):
     step: int
     messages: Sequence[ChatMessage]
     max_tokens: int | None = None
+    unusable: tuple[str, ...] = ()
     is_summary: bool = False
 
 

@@ -38,13 +38,7 @@ def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> m.Ha
 
 def hand_back(record: QueueRecord, message: m.HandBack) -> Decision:
     """Find the message that is meant; the reply's `text` is what the model reads."""
-    mine = [
-        item
-        for item in record.items.values()
-        if item.state == "steered"
-        and item.turn == message.turn
-        and not (item.child or item.for_children)
-    ]
+    mine = _taken_in(record, message.turn)
     there = [item for item in mine if not item.deferred_to]
     found = _meant(there, message.words)
     if len(found) == 1:
@@ -56,6 +50,19 @@ def hand_back(record: QueueRecord, message: m.HandBack) -> Decision:
     which = "several messages begin" if found else "no message of this turn begins"
     problem = f"{which} like that" if message.words.strip() else "there are several messages"
     return _no(f"{problem}: say in `message` how the one that you mean begins. There are: {said}")
+
+
+def _taken_in(record: QueueRecord, turn: str) -> list[ItemRecord]:
+    return [
+        item
+        for item in record.items.values()
+        if item.state == "steered" and item.turn == turn and not (item.child or item.for_children)
+    ]
+
+
+def can_hand_back(record: QueueRecord, turn: str) -> bool:
+    """Whether a message that came during the turn is still with it."""
+    return any(not item.deferred_to for item in _taken_in(record, turn))
 
 
 def _meant(there: list[ItemRecord], words: str) -> list[ItemRecord]:

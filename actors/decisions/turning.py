@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...journal import entries as e
-from ...journal.child_record import ChildRecord
+from ...journal.child_record import ChildRecord, at_work
 from ...journal.record import SessionRecord, StopRecord
 from ...journal.turn_facts import contradicted
 from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
@@ -15,7 +15,7 @@ from ...machines.conversation import ChatMessage, Usage, cut_short
 from ...machines.delivery import Cause, Relation
 from ...machines.policy import ANSWER
 from ...machines.value import Value
-from . import stopping
+from . import intake, stopping
 from .decision import NOTHING, Decision
 from .queries import DELEGATE, DISMISS
 
@@ -74,12 +74,26 @@ def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision
     messages = (*record.conversation, *said) if said else record.conversation
     number = turn.step + 1
     call = m.CallModel(
-        turn=turn.id, epoch=turn.epoch, step=number, messages=messages, max_tokens=most
+        turn=turn.id,
+        epoch=turn.epoch,
+        step=number,
+        messages=messages,
+        max_tokens=most,
+        unusable=_unusable(record),
     )
     return Decision(
         entries=(e.ModelCalled(turn=turn.id, step=number, messages=said, tokens=tokens),),
         effects=(call,),
     )
+
+
+def _unusable(record: SessionRecord) -> tuple[str, ...]:
+    """Name the tools that are about something of which there is nothing now."""
+    is_usable = {
+        intake.HAND_BACK: intake.can_hand_back(record.queue, record.turn),
+        DISMISS: any(at_work(record.children)),
+    }
+    return tuple(name for name in is_usable if not is_usable[name])
 
 
 def doubted(record: SessionRecord) -> Decision:

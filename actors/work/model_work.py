@@ -314,6 +314,7 @@ class ModelWork:
             system=self._resources.system,
             messages=effect.messages,
             tools=self._resources.tools,
+            unusable=effect.unusable,
             call_prefix=f"{effect.turn}.s{effect.step}.c",
             max_tokens=effect.max_tokens,
             memory=self._memory,

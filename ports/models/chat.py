@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from ...machines.conversation import ChatMessage, Usage
+from ...machines.pattern import lazy_pattern
 from .capacity import asked_window, published_window
 from .endpoint import is_loopback
 from .error_text import is_error
@@ -23,6 +24,9 @@ from .stream import DONE
 from .wire import WireFormat, WireValue, wire_id
 
 _UNFINISHED = (None, "", "null")  # as some servers write that a choice goes on
+
+_ALLOWING = lazy_pattern(r"gpt-(?:[5-9]|\d\d)")
+"""Models of OpenAI that take a list of the tools that are allowed in a call."""
 
 _OF_TOOLS = {
     "type": "text",
@@ -154,6 +158,12 @@ class ChatModel(ServedModel):
             body["tools"] = [
                 {"type": "function", "function": asdict(tool)} for tool in request.tools
             ]
+            if self._is_published and _ALLOWING.match(self._model) and request.unusable:
+                usable = [
+                    {"type": "function", "function": {"name": tool.name}} for tool in request.usable
+                ]
+                allowed = {"mode": "auto", "tools": usable}
+                body["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.max_tokens is not None:

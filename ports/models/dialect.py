@@ -47,7 +47,7 @@ class JsonDialect(WrappedModel):
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
             return await self.inner.answer(plain, listener)
         say = {"say": {"type": "string"}}
-        uses = [{"tool": {"const": of.name}, "arguments": of.parameters} for of in request.tools]
+        uses = [{"tool": {"const": of.name}, "arguments": of.parameters} for of in request.usable]
         closed = {"type": "object", "additionalProperties": False}
         tools = "".join(
             f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"

@@ -52,6 +52,8 @@ class ConversationMemory(Struct):
 class ModelRequest(Value):
     """Everything a model needs for one call; `messages` oldest first.
 
+    `tools` stay the same from call to call, so that prompt caches hold; `unusable` names those of them
+    that would only be refused now: a call of one is ruled out where the format can say so.
     `response_schema`, when given, is a JSON Schema that the whole answer must satisfy.
     `call_prefix` begins the session's ids of the answer's tool calls: `t3.s2.c` gives `t3.s2.c1`, ….
     `memory` is there for a conversation that further calls will extend. `is_plain`: words are wanted, and
@@ -61,12 +63,18 @@ class ModelRequest(Value):
     system: str
     messages: Sequence[ChatMessage]
     tools: tuple[ToolSchema, ...] = ()
+    unusable: tuple[str, ...] = ()
     call_prefix: str = "c"
     max_tokens: int | None = None
     temperature: float | None = None
     response_schema: dict[str, Any] | None = None
     memory: ConversationMemory | None = None
     is_plain: bool = False
+
+    @property
+    def usable(self) -> tuple[ToolSchema, ...]:
+        """The tools that can be called now."""
+        return tuple(tool for tool in self.tools if tool.name not in self.unusable)
 
 
 class ModelAnswer(Value):

@@ -68,6 +68,19 @@ def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
     assert results(made)[0][0] == "ok"
 
 
+def test_defer_is_usable_as_long_as_a_message_can_go_back() -> None:
+    """What the model is told that it may call follows the record; no child is there to dismiss."""
+    made = program()
+    say(made, "work", client_id="c1")
+    run(made, lambda: bool(made.ports.models))
+    assert made.ports.models["t1"].effect.unusable == ("defer", "dismiss")
+    made = steered("use tabs")
+    assert made.ports.models["t1"].effect.unusable == ("dismiss",)
+    defer(made, {"why": "the file is done"})
+    run(made, lambda: made.ports.models["t1"].effect.step == 3)
+    assert made.ports.models["t1"].effect.unusable == ("defer", "dismiss")
+
+
 def test_several_go_back_in_order_and_each_once() -> None:
     """They keep their order; a second call for one of them is an error that says so."""
     made = steered("use tabs", "no emoji")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from support.model_server import Behaviour, Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
@@ -445,3 +446,21 @@ def test_two_answers_at_once(asker):
     script = [Text("one", match="first", pause=0.05), Text("two", match="second", pause=0.05)]
     with ModelServer(script) as server:
         assert asker.run(both(server)) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "allowed"),
+    [
+        ("https://api.openai.com/v1", "gpt-5.1", ["read"]),
+        ("https://api.openai.com/v1", "gpt-4o", []),
+        ("http://127.0.0.1:9/v1", "gpt-5.1", []),
+    ],
+)
+def test_openai_is_told_which_tools_are_allowed(url: str, name: str, allowed: list[str]) -> None:
+    """Its newer models alone: older ones and other servers may refuse the word."""
+    wait = ToolSchema(name="wait", description="Wait.", parameters={"type": "object"})
+    request = ModelRequest(system="", messages=(), tools=(READ, wait), unusable=("wait",))
+    fields: dict[str, Any] = ChatModel(url, name)._fields(request)
+    assert [tool["function"]["name"] for tool in fields["tools"]] == ["read", "wait"]
+    told = fields.get("tool_choice", {}).get("allowed_tools", {})
+    assert [tool["function"]["name"] for tool in told.get("tools", ())] == allowed

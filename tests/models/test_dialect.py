@@ -47,6 +47,21 @@ def test_answer_is_constrained_to_one_action(asker):
     assert "- read: Read a file." in body["messages"][0]["content"]
 
 
+def test_what_cannot_be_used_now_is_listed_but_ruled_out(asker):
+    """The prompt stays the same, so that a prompt cache holds; the schema leaves the tool out."""
+    wait = ToolSchema(name="wait", description="Wait.", parameters={"type": "object"})
+    with ModelServer([Text('{"say": "hi"}')]) as server:
+        request = ModelRequest(
+            system="", messages=CONVERSATION, tools=(READ, wait), unusable=("wait",)
+        )
+        asker(JsonDialect(ChatModel(server.base_url, "m")), request)
+        body = server.requests[0].body
+    actions = body["response_format"]["json_schema"]["schema"]["oneOf"]
+    tools = [action["properties"].get("tool") for action in actions]
+    assert tools == [None, {"const": "read"}]
+    assert "- wait: Wait." in body["messages"][0]["content"]
+
+
 def test_a_conversation_is_written_as_text(asker):
     """Calls become JSON, results user text, and a forged line in a result is marked as quoted."""
     with ModelServer([Text('{"say": "hi"}')]) as server:
