@@ -1,11 +1,8 @@
 """Notices that a model says the same over and over, as small ones do until their limit.
 
 A text loops if its end is one piece, repeated without a change. The newest `_TAIL` characters are looked
-at once for every `_STEP` new ones, in time that is linear in them, so that each costs the same however
-long the answer is.
+at once for every `_STEP` new ones, so that each costs the same however long the answer is.
 """
-
-from collections.abc import Sequence
 
 _TAIL = 3_000  # characters that are looked at
 _STEP = 250  # characters between two looks
@@ -36,28 +33,17 @@ class RepetitionGuard:
 
 def is_repetition(text: str) -> bool:
     """Whether a text ends with one piece that is repeated often enough."""
-    backwards = text[::-1]
-    borders = _borders(backwards)
-    for length, border in enumerate(borders, 1):
-        period = length - border
-        if period < _SHORT:
-            if length >= _LEAST_SHORT and backwards[:period].strip():
-                return True
-        elif length >= max(_LEAST, _TIMES * period):
+    for period in range(1, len(text) // _TIMES + 1):
+        is_short = period < _SHORT
+        least = _LEAST_SHORT if is_short else max(_LEAST, _TIMES * period)
+        end = text[-least:]
+        if len(end) < least or not _repeats(end, period):
+            continue
+        if end.strip() if is_short else not any(_repeats(end, part) for part in range(1, _SHORT)):
             return True
     return False
 
 
-def _borders(text: str) -> Sequence[int]:
-    """Return for each beginning of a text its longest proper part that is both its start and its end.
-
-    The table of Knuth, Morris and Pratt: a beginning of length n with border b has the period n - b.
-    """
-    table = [0] * len(text)
-    border = 0
-    for at in range(1, len(text)):
-        while border and text[at] != text[border]:
-            border = table[border - 1]
-        border += text[at] == text[border]
-        table[at] = border
-    return table
+def _repeats(text: str, period: int) -> bool:
+    """Whether each character is that of `period` characters before."""
+    return text[period:] == text[:-period]
