@@ -68,22 +68,10 @@ class Placement(Protocol):
         ...
 
 
-class LocalPlacement:
-    """Runs commands on this machine, in the folder itself; see `Placement`."""
-
-    def __init__(self, processes: Processes) -> None:
-        self._processes = processes
-
-    async def start(
-        self, command: RemoteCommand, on_output: Callable[[bytes], None] | None = None
-    ) -> Process:
-        """Start a command."""
-        await asyncio.to_thread(make_room, command)
-        process = await self._processes.spawn(command.process, on_output)
-        return _LocalProcess(process, command)
-
-    async def aclose(self) -> None:
-        """Do nothing: the processes are ended by their host."""
+async def start_here(command: RemoteCommand, processes: Processes) -> Process:
+    """Start a command on this machine, in the folder itself; see `Placement.start`."""
+    await asyncio.to_thread(_make_room, command)
+    return _LocalProcess(await processes.spawn(command.process), command)
 
 
 class _LocalProcess:
@@ -100,7 +88,7 @@ class _LocalProcess:
     async def wait(self) -> PlacedResult:
         """Return when every process that it started has exited."""
         result = await self._process.wait()
-        missing = tuple(missing_of(self._command.outputs, self._command.folder))
+        missing = tuple(_missing_of(self._command.outputs, self._command.folder))
         return PlacedResult(**asdict(result), missing=missing)
 
     def stop(self, grace: float | None = None) -> None:
@@ -108,7 +96,7 @@ class _LocalProcess:
         self._process.stop(grace)
 
 
-def make_room(command: RemoteCommand) -> None:
+def _make_room(command: RemoteCommand) -> None:
     """Make the folders in which declared files are to be made. Raises `ToolError`."""
     for name in command.outputs:
         place = find_place(name, command.folder)
@@ -120,7 +108,7 @@ def make_room(command: RemoteCommand) -> None:
             raise ToolError(f"the output `{name}` cannot be made: {error.strerror}") from error
 
 
-def missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:
+def _missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:
     """Name the declared files and folders that are not in the run's folder."""
     for name in outputs:
         try:
@@ -130,22 +118,3 @@ def missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:
             continue
         if place.is_outside or not os.path.exists(place.path):
             yield name
-
-
-class PlacedProcesses:
-    """Spawns one command where it is placed; see `Processes`."""
-
-    def __init__(self, placement: Placement, command: RemoteCommand) -> None:
-        self._placement, self._command = placement, command
-
-    async def spawn(
-        self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
-    ) -> Process:
-        """Start the command."""
-        return await self._placement.start(self._command, on_output)
-
-    def set_deadline(self, deadline: float | None) -> None:
-        """Do nothing: the program's own processes have the deadline, and workers have their fence."""
-
-    async def aclose(self) -> None:
-        """Do nothing: the placement is closed by the program."""

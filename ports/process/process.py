@@ -4,7 +4,7 @@
 every descendant of the command (`wait()` says there are no children), daemons and `setsid` too.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -70,6 +70,10 @@ class Process(Protocol):
     def stop(self, grace: float | None = None) -> None:
         """Begin to stop everything it started; returns at once. May be called again, to hurry."""
         ...
+
+
+Spawn = Callable[[ProcessSpec, Callable[[bytes], None] | None], Awaitable[Process]]
+"""Starts a command, and passes its output on; see `Processes.spawn`."""
 
 
 class Processes(Protocol):

@@ -208,7 +208,7 @@ class FunctionTool(Generic[P, R]):
             keep_errors=_ERRORS,
         )
         ended = partial(_of_process, timeout=self.timeout, context=context)
-        return ProcessRun(self._processes, spec, ended, _Notes(context).read)
+        return ProcessRun(self._processes.spawn, spec, ended, _Notes(context).read)
 
     def called_apart(
         self,

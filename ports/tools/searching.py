@@ -67,7 +67,9 @@ class SearchTool:
                 stdin=_request(arguments, context),
             )
 
-        return ProcessRun(self._resources.processes, prepare, _search_result, context.on_output)
+        return ProcessRun(
+            self._resources.processes.spawn, prepare, _search_result, context.on_output
+        )
 
 
 def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:

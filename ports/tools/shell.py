@@ -16,9 +16,9 @@ from ...machines.errors import ToolError
 from ...machines.pattern import lazy_pattern
 from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import OUTSIDE
-from ..placement import LocalPlacement, PlacedProcesses, PlacedResult, Placement, RemoteCommand
+from ..placement import PlacedResult, Placement, RemoteCommand, start_here
 from ..process.own_python import file_command, search_path
-from ..process.process import Process, Processes, ProcessResult, ProcessSpec
+from ..process.process import Process, ProcessResult, ProcessSpec, Spawn
 from . import calling
 from .arguments import declare, fault_of, given_of
 from .text import join_ends, readable
@@ -41,13 +41,14 @@ _BOXED = lazy_pattern(
 class ProcessRun:
     """One supervised process as a `ToolRun`.
 
-    `prepare` makes the command, in a thread; its `ToolError` becomes the result. `translate` makes the
-    tool's result from the process's, and `on_output` receives the output while the command runs.
+    `prepare` makes the command, in a thread, and `spawn` starts it; a `ToolError` of either becomes the
+    result. `translate` makes the tool's result from the process's, and `on_output` receives the output
+    while the command runs.
     """
 
     def __init__(
         self,
-        processes: Processes,
+        spawn: Spawn,
         prepare: ProcessSpec | Callable[[], ProcessSpec],
         translate: Callable[[ProcessResult], m.ToolResult],
         on_output: Callable[[str], None] | None = None,
@@ -56,7 +57,7 @@ class ProcessRun:
         self._is_stopped = False
         self._translate, self._on_output = translate, on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._task = asyncio.create_task(self._run(processes, prepare))
+        self._task = asyncio.create_task(self._run(spawn, prepare))
 
     @property
     def pid(self) -> int:
@@ -74,13 +75,13 @@ class ProcessRun:
         self._is_stopped = True
 
     async def _run(
-        self, processes: Processes, prepare: ProcessSpec | Callable[[], ProcessSpec]
+        self, spawn: Spawn, prepare: ProcessSpec | Callable[[], ProcessSpec]
     ) -> m.ToolResult:
         try:
             spec = prepare if isinstance(prepare, ProcessSpec) else await asyncio.to_thread(prepare)
             if self._is_stopped:
                 return m.ToolResult(status="killed", text="Stopped before it started.")
-            self._process = await processes.spawn(spec, self._pass_on if self._on_output else None)
+            self._process = await spawn(spec, self._pass_on if self._on_output else None)
         except ToolError as error:
             return failed(error)
         if self._is_stopped:  # while it was being started
@@ -136,13 +137,14 @@ class CommandTool:
             keep_errors=_ERRORS,
         )
 
+        processes, placement = self._resources.processes, self._placement
         if "remote" not in arguments:
-            return ProcessRun(self._resources.processes, spec, _command_result)
-        placement, on_output = self._placement, context.on_output
-        if placement is None:
-            placement, on_output = LocalPlacement(self._resources.processes), None
+            return ProcessRun(processes.spawn, spec, _command_result)
         command = _remote_command(spec, arguments, context.folder)
-        return ProcessRun(PlacedProcesses(placement, command), spec, _command_result, on_output)
+        if placement is None:
+            return ProcessRun(lambda *_: start_here(command, processes), spec, _command_result)
+        start, on_output = placement.start, context.on_output
+        return ProcessRun(lambda _, tell: start(command, tell), spec, _command_result, on_output)
 
 
 def _remote_command(spec: ProcessSpec, arguments: dict[str, Any], folder: Path) -> RemoteCommand:
@@ -254,7 +256,7 @@ class ShellTool:
             return _spec_of(argv, context, timeout, self._resources.grace)
 
         return ProcessRun(
-            self._resources.processes,
+            self._resources.processes.spawn,
             prepare,
             lambda result: _shell_result(result, timeout, box),
             context.on_output,
@@ -314,7 +316,7 @@ class DeclaredTool:
             return replace(spec, stdin=data, keep_errors=_LAST_ERRORS)
 
         return ProcessRun(
-            self._resources.processes,
+            self._resources.processes.spawn,
             prepare,
             lambda result: _declared_result(result, timeout, is_poll=self._declaration.polls),
             context.on_output,
