@@ -11,10 +11,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from ...journal.sql import Sql
 from ...machines.errors import (
     ConnectionLost,
     SteersmanError,
@@ -276,54 +276,42 @@ class PostgresConnection:
                 )
 
 
-class Raw:
-    """A connection as the statements see it; `schema` takes the place of `home`."""
+class Raw(Sql):
+    """A connection as the statements see it, those of `sql.py`, too; see `Sql`.
+
+    `schema` takes the place of `home`.
+    """
 
     def __init__(self, raw: Any, schema: str) -> None:
         self.raw = raw
         self.schema = schema
 
+    @property
+    def name(self) -> str:
+        """The schema, for errors."""
+        return f"schema {self.schema}"
+
     def rows(self, statement: str, *values: Any) -> Rows:
         """Run a statement and return its rows."""
-        cursor = self.raw.execute(self._named(statement), values or None)
+        cursor = self._execute(statement, values)
         return cursor.fetchall() if cursor.description is not None else []
+
+    def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """Run a statement and read its only row, or none."""
+        return next(iter(self.rows(statement, *values)), None)
 
     def change(self, statement: str, *values: Any) -> int:
         """Run a statement and return how many rows it changed."""
-        return int(self.raw.execute(self._named(statement), values or None).rowcount)
+        return int(self._execute(statement, values).rowcount)
 
     def transaction(self) -> Any:
         """Run the block in one transaction."""
         return self.raw.transaction()
 
-    def _named(self, statement: str) -> str:
-        return statement.replace("home.", f'"{self.schema}".')
-
-
-class PostgresSql:
-    """The connection as the statements of `sql.py` see it."""
-
-    def __init__(self, raw: Raw) -> None:
-        self._raw = raw
-        self.name = f"schema {raw.schema}"
-
-    def rows(self, statement: str, *values: Any) -> Rows:
-        """Run a statement and read all its rows."""
-        return self._raw.rows(_of_postgres(statement), *values)
-
-    def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
-        """Run a statement and read its only row, or none."""
-        found = self.rows(statement, *values)
-        return found[0] if found else None
-
-    def change(self, statement: str, *values: Any) -> int:
-        """Run a statement and return how many rows it changed."""
-        return self._raw.change(_of_postgres(statement), *values)
-
-
-@cache
-def _of_postgres(statement: str) -> str:
-    return statement.replace("%", "%%").replace("?", "%s")
+    def _execute(self, statement: str, values: tuple[Any, ...]) -> Any:
+        if values and "?" in statement:  # as `sql.py` marks the places of values
+            statement = statement.replace("%", "%%").replace("?", "%s")
+        return self.raw.execute(statement.replace("home.", f'"{self.schema}".'), values or None)
 
 
 def check_about(address: PostgresAddress, found: Sequence[tuple[Any, ...]]) -> int:

@@ -32,7 +32,7 @@ from ...journal.store import (
 from ...machines.errors import ConnectionLost, StoreError, UsageError
 from ...machines.value import Value
 from . import tables
-from .connection import PostgresAddress, PostgresConnection, PostgresSql, Raw, check_about
+from .connection import PostgresAddress, PostgresConnection, Raw, check_about
 from .nodes import PostgresNodes
 from .presence import LIVE, POLL, SEEN, PostgresPresence
 from .tables import Group, GroupError
@@ -174,7 +174,7 @@ class PostgresStore(SqlStore):
                 kept = tables.write_group(raw, group, now)
                 for lease, snapshot in snapshots:
                     if lease in kept:
-                        sql.write_snapshot(PostgresSql(raw), lease.session, snapshot)
+                        sql.write_snapshot(raw, lease.session, snapshot)
             return kept
 
         try:
@@ -193,7 +193,7 @@ class PostgresStore(SqlStore):
 
         def delete(raw: Raw) -> bool:
             with raw.transaction():
-                return sql.delete_session(PostgresSql(raw), lease.session, lease.epoch)
+                return sql.delete_session(raw, lease.session, lease.epoch)
 
         try:
             if not self._line.run(delete, is_repeatable=False):
@@ -285,22 +285,22 @@ class PostgresStore(SqlStore):
     def _read(self, session: str, work: Callable[[Sql], T], *, is_one_moment: bool = False) -> T:
         check_identifier("session", session)
         if not is_one_moment:
-            return self._line.run(lambda raw: work(PostgresSql(raw)))
+            return self._line.run(work)
 
         def read(raw: Raw) -> T:
             with raw.transaction():
                 raw.rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return work(PostgresSql(raw))
+                return work(raw)
 
         return self._line.run(read)
 
     def _look(self, work: Callable[[Sql], T], nothing: T) -> T:
-        return self._line.run(lambda raw: work(PostgresSql(raw)))
+        return self._line.run(work)
 
     def _write(self, work: Callable[[Sql], T]) -> T:
         def write(raw: Raw) -> T:
             with raw.transaction():
-                return work(PostgresSql(raw))
+                return work(raw)
 
         return self._line.run(write)
 

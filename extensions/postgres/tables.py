@@ -21,7 +21,7 @@ from ...journal.store import (
     session_exists,
     unknown_session,
 )
-from .connection import VERSION, PostgresSql, Raw, errors
+from .connection import VERSION, Raw, errors
 
 SCHEMA = """
 CREATE TABLE home.about (version int NOT NULL, oldest int NOT NULL, number int NOT NULL);
@@ -291,7 +291,7 @@ def explain_group(raw: Raw, group: Group) -> None:
             lease.epoch,
             lease.node,
         )
-        unread = {message.id for message in read_inbox(PostgresSql(raw), lease.session)}
+        unread = {message.id for message in read_inbox(raw, lease.session)}
         for last in (int(seq) for (seq,) in found):
             for commit in part:
                 last = commit.check_follows(last)
