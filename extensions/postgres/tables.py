@@ -105,9 +105,6 @@ _OWN = (
     b"="  # begins the id of a client; other messages have one of ours, so that a repeat is noticed
 )
 _OURS = b"~"
-_ROWS = "SELECT session, row, seq, root, place, updated FROM home.sessions"
-_SNAPSHOTS_KEPT = 3
-_SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
 
 
 def create_tables(raw: Raw) -> bool:
