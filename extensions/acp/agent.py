@@ -51,6 +51,7 @@ from ...gateway.host.host import Host
 from ...gateway.session_info import listed
 from ...machines.conversation import Usage as TurnUsage
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
+from ...ports.models.loose_json import table
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.text import visible
 from .session import EditorSession
@@ -148,12 +149,12 @@ class AcpAgent:
             resume=SessionResumeCapabilities(),
             close=SessionCloseCapabilities(),
         )
+        goals = {"version": 1, "controlMethod": "_session/goal", "actions": list(GOAL_ACTIONS)}
         meta: dict[str, Any] = {
             "steering": {"supported": True},
             "steersman": {"commandMethod": "_steersman/command"},
+            "goal": goals,
         }
-        actions = list(GOAL_ACTIONS)
-        meta["goal"] = {"version": 1, "controlMethod": "_session/goal", "actions": actions}
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_capabilities=AgentCapabilities(
@@ -176,24 +177,21 @@ class AcpAgent:
         session, notices = await self._open(folder, lambda host: host.begin(folder, servers=given))
         notices += refused
         self._later(session, notices)
-        options: Any = await session.options()
-        return NewSessionResponse(session_id=session.id, config_options=options)
+        return NewSessionResponse(session_id=session.id, config_options=await session.options())
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Resume a session, and send its conversation."""
         session = await self._resume(cwd, session_id, mcp_servers, with_history=True)
-        options: Any = await session.options()
-        return LoadSessionResponse(config_options=options)
+        return LoadSessionResponse(config_options=await session.options())
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
         """Resume a session without sending its conversation."""
         session = await self._resume(cwd, session_id, mcp_servers, with_history=False)
-        options: Any = await session.options()
-        return ResumeSessionResponse(config_options=options)
+        return ResumeSessionResponse(config_options=await session.options())
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -258,8 +256,7 @@ class AcpAgent:
             raise RequestError(-32602, str(error)) from error
         if not reply.ok:
             raise RequestError(-32602, reply.text)
-        options: Any = await session.options()
-        return SetSessionConfigOptionResponse(config_options=options)
+        return SetSessionConfigOptionResponse(config_options=await session.options())
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answer an extension."""
@@ -267,7 +264,9 @@ class AcpAgent:
         match method:
             case "session/steering":
                 said = said_of(BLOCKS.validate_python(params.get("prompt", [])))
-                return {"outcome": await session.steer(said, _wants_turn(params))}
+                wish = table(table(params.get("_meta")).get("steering")).get("idleBehavior")
+                # The editor itself sends the prompt if no turn runs that a steer could enter.
+                return {"outcome": await session.steer(said, wish == "promptRequired")}
             case "session/goal" if (action := str(params.get("action"))) in GOAL_ACTIONS:
                 reply = await session.run(GOAL_ACTIONS[action](params))
             case "steersman/command":
@@ -324,7 +323,7 @@ class AcpAgent:
         session = self._sessions.get(name)
         notices: list[str] = []
         if session is not None:
-            await session.introduced()  # its notices come before whatever the editor asks for next
+            await session.is_introduced.wait()  # its notices come before what is asked for next
             if with_history:
                 await self._tell_again(session)
         else:
@@ -438,15 +437,6 @@ def _folder(cwd: str) -> Path:
     if not (folder.is_absolute() and os.path.isdir(cwd)):  # false, too, for what can be no path
         raise RequestError(-32602, f"`{cwd}` is no folder with an absolute path")
     return folder.resolve()
-
-
-def _wants_turn(params: dict[str, Any]) -> bool:
-    """Whether the editor itself sends the prompt if no turn runs that a steer could enter."""
-    match params.get("_meta"):
-        case {"steering": {"idleBehavior": "promptRequired"}}:
-            return True
-        case _:
-            return False
 
 
 def _usage(used: TurnUsage) -> Usage:

@@ -259,25 +259,25 @@ class AgentRun:
         status = self._calls.update(theirs, update)
         if status not in ("in_progress", "completed", "failed"):
             return
-        if theirs not in self._calls:
+        if theirs not in self._calls.ids:
             self._tell(m.AgentCalled(call=self._call, request=self._calls.request(theirs)))
         if status != "in_progress":
             ended: m.ToolStatus = "ok" if status == "completed" else "failed"
-            inner = self._calls.id_of(theirs)
+            inner = self._calls.ids[theirs]
             self._tell(m.AgentCallEnded(call=self._call, inner=inner, status=ended))
 
 
 class ReportedCalls:
-    """The calls that an agent makes during one prompt; `call` is the id of the prompt's call."""
+    """The calls that an agent makes during one prompt; `call` is the id of the prompt's call.
+
+    `ids` has the latest id that was assigned to each.
+    """
 
     def __init__(self, call: str) -> None:
         self._call = call
         self._known: dict[str, dict[str, Any]] = {}
-        self._ids: dict[str, str] = {}
+        self.ids: dict[str, str] = {}
         self._made = 0
-
-    def __contains__(self, theirs: str) -> bool:
-        return theirs in self._ids
 
     def update(self, theirs: str, update: Mapping[str, Any]) -> str:
         """Merge an update into the known data of a call; returns the status of the call."""
@@ -288,13 +288,9 @@ class ReportedCalls:
     def request(self, theirs: str) -> ToolRequest:
         """Assign a new id to a call, and return the call as a request."""
         self._made += 1
-        self._ids[theirs] = f"{self._call}.{self._made}"
+        self.ids[theirs] = f"{self._call}.{self._made}"
         tool, arguments = as_call(self._known[theirs])
-        return ToolRequest(call=self._ids[theirs], tool=tool, arguments=arguments)
-
-    def id_of(self, theirs: str) -> str:
-        """Return the latest id that was assigned to a call."""
-        return self._ids[theirs]
+        return ToolRequest(call=self.ids[theirs], tool=tool, arguments=arguments)
 
 
 def as_call(about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,6 @@ from acp.schema import (
     AllowedOutcome,
     ConfigOptionUpdate,
     PermissionOption,
-    SessionConfigOptionSelect,
 )
 
 from ...gateway.client import SessionClient
@@ -67,7 +66,7 @@ class EditorSession:
         self._receipts: dict[str, asyncio.Future[ReceiptEvent]] = {}
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
-        self._is_introduced = asyncio.Event()
+        self.is_introduced = asyncio.Event()
         self._offered: Update | None = None
 
     # Requests of the editor -----------------------------------------------------------------------
@@ -145,7 +144,7 @@ class EditorSession:
 
     async def hear(self, event: Event) -> None:
         """Send an event of this session or of a descendant, after the introduction."""
-        await self._is_introduced.wait()
+        await self.is_introduced.wait()
         await self.send(await asyncio.to_thread(self._updates.updates, event))
         if event["type"] == "question":
             self._asking[event["id"]] = asyncio.create_task(self._ask(event))
@@ -156,7 +155,9 @@ class EditorSession:
         if event["type"] == "goal":
             await self.send([goal_update(event)])
         if event["type"] == "result" and event["name"] == "busy":
-            await self.send([await self._busy_changed()])
+            now = await self.options()
+            update = ConfigOptionUpdate(session_update="config_option_update", config_options=now)
+            await self.send([update])
         if event["type"] == "notice":  # a server may have become ready
             await self._offer_commands()
         key = str(event.get("client_id"))
@@ -174,7 +175,7 @@ class EditorSession:
         await self._offer_commands()
         for notice in notices:
             await self.send(self._updates.note(notice))
-        self._is_introduced.set()
+        self.is_introduced.set()
 
     async def _offer_commands(self) -> None:
         """Send the list of commands unless it is the one that was sent last."""
@@ -183,24 +184,16 @@ class EditorSession:
             self._offered = offered
             await self.send([offered])
 
-    async def introduced(self) -> None:
-        """Wait until the introduction has been sent."""
-        await self._is_introduced.wait()
-
     async def send_history(self, upto: int | None = None) -> None:
         """Send the whole conversation so far, or up to an entry of the journal."""
         found = await asyncio.to_thread(self.conversation.describe)
         messages = await asyncio.to_thread(self.conversation.view.messages, upto)
         await self.send(history(messages, found.folder))
 
-    async def options(self) -> list[SessionConfigOptionSelect]:
-        """Return the settings of the session."""
+    async def options(self) -> Any:
+        """Return the settings of the session, a list for which each answer has another type."""
         found = await asyncio.to_thread(self.conversation.describe)
         return [busy_option(found.policy.busy_mode)]
-
-    async def _busy_changed(self) -> ConfigOptionUpdate:
-        options: Any = await self.options()
-        return ConfigOptionUpdate(session_update="config_option_update", config_options=options)
 
     # Questions ------------------------------------------------------------------------------------
 
