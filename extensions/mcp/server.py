@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +26,6 @@ from ...workflows.paths import Paths
 from .home_tools import Caller, HomeTools, call
 
 if TYPE_CHECKING:
-    from anyio import AsyncFile
     from mcp.server import Server, ServerRequestContext
     from mcp_types import CallToolResult, Tool
 
@@ -68,10 +66,7 @@ def serve_mcp(
         from mcp.server.stdio import stdio_server
 
         server = _server(tools)
-        stdin, stdout = (
-            cast("AsyncFile[str]", _Lines(lines)),
-            cast("AsyncFile[str]", _Output(printer)),
-        )
+        stdin, stdout = cast("Any", _written(lines)), cast("Any", _Output(printer))
         async with stdio_server(stdin, stdout) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -79,16 +74,11 @@ def serve_mcp(
         return serve_lines("mcp", serve)
 
 
-class _Lines:
-    """The lines of the client, as the SDK reads them."""
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        while (line := await self._lines.get()) is not None:
-            if line.strip():
-                yield line
+async def _written(lines: Lines) -> AsyncIterator[str]:
+    """Yield the lines of the client, as the SDK reads them."""
+    while (line := await lines.get()) is not None:
+        if line.strip():
+            yield line
 
 
 class _Output:
@@ -134,7 +124,7 @@ def _server(tools: HomeTools) -> Server[Any]:
         fault = found.fault(arguments) if found is not None else f"there is no tool `{params.name}`"
         if found is None or fault:
             return _result(audited(fault), is_error=True)
-        caller = Caller(_user(context), _Reporting(context).put)
+        caller = Caller(_user(context), _reporter(context))
         try:
             answer = await asyncio.to_thread(call, found, arguments, caller)
         except asyncio.CancelledError:
@@ -171,23 +161,15 @@ def _user(context: ServerRequestContext[Any]) -> str:
     return f"mcp:{name[:_NAME]}" if name else "mcp"
 
 
-class _Reporting:
-    """Sends reports of progress to a client that asked for them; `put` is for any thread."""
+def _reporter(context: ServerRequestContext[Any]) -> Callable[[float, float, str], None]:
+    """Return what sends reports of progress, from any thread, to a client that asked for them."""
+    loop = asyncio.get_running_loop()
 
-    def __init__(self, context: ServerRequestContext[Any]) -> None:
-        self._context = context
-        self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+    def report(done: float, total: float, note: str) -> None:
+        sending = context.session.report_progress(done, total, audited(note))
+        try:
+            asyncio.run_coroutine_threadsafe(sending, loop)
+        except RuntimeError:  # the client is gone
+            sending.close()
 
-    def put(self, done: float, total: float, note: str) -> None:
-        """Report progress."""
-        with contextlib.suppress(RuntimeError):  # the client is gone
-            self._loop.call_soon_threadsafe(self._begin, done, total, note)
-
-    def _begin(self, done: float, total: float, note: str) -> None:
-        sending: Coroutine[Any, Any, None] = self._context.session.report_progress(
-            done, total, audited(note)
-        )
-        task = self._loop.create_task(sending)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    return report

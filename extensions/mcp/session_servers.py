@@ -276,9 +276,8 @@ def _difference(before: Sequence[McpTool], after: Sequence[McpTool]) -> str:
         "changed": [name for name in new if name in old and new[name] is not old[name]],
         "removed": [name for name in old if name not in new],
     }
-    return "; ".join(f"{done} {_few(names)}" for done, names in parts.items() if names)
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"`{'`, `'.join(names[:_NAMED])}`{more}"
+    said: list[str] = []
+    for done, names in parts.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        said += [f"{done} `{'`, `'.join(names[:_NAMED])}`{more}"] if names else []
+    return "; ".join(said)
