@@ -33,15 +33,10 @@ UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 _TOKEN = re.compile(r"(?<=/bot)[0-9]+:[^/\s]+|[0-9]{5,20}:[A-Za-z0-9_-]{20,}")
 
 
-class _HideTokens(logging.Filter):
-    """Removes tokens from log records: the HTTP client and the library log their addresses."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = without_token(record.getMessage()), ()
-        return True
-
-
-_FILTER = _HideTokens()
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    """Remove tokens from a log record: the HTTP client and the library log their addresses."""
+    record.msg, record.args = without_token(record.getMessage()), ()
+    return True
 
 
 class Unreached(NetworkError):
@@ -137,7 +132,7 @@ class TelegramClient:
     def __init__(self, settings: TelegramSettings) -> None:
         token = settings.token()
         for logger in ("httpx", "telegram.Bot"):
-            logging.getLogger(logger).addFilter(_FILTER)
+            logging.getLogger(logger).addFilter(_hide_tokens)
         # A kept connection may be closed by the server just as a message goes out, whose outcome would be
         # unknown; a new one fails before.
         self._request = TelegramRequest(
