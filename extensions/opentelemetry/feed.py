@@ -2,8 +2,8 @@
 
 A live session's entries are passed on when they are durable, and everything else is done by a thread of
 its own: so no session waits for a collector, and one that is gone costs a notice. A span is sent once, by
-the process in which it ends. What was lost, in a crash or for want of a collector, `history` gives again,
-under the same ids.
+the process in which it ends. What was lost, in a crash or for want of a collector, `stored_spans` gives
+again, under the same ids.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import ChainMap, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from string import Template
@@ -89,27 +89,6 @@ class Translations:
         return SessionTraces(session=session)
 
 
-# Old sessions -------------------------------------------------------------------------------------
-
-
-def history(store: Store, session: str, translations: Translations) -> Iterator[TraceSpan]:
-    """Give the spans of a session and its children, as far as they have ended. Raises `StoreError`.
-
-    What runs has not ended; what a crash has cut off has.
-    """
-    waiting = [translations.until(session, 0, {})]
-    while waiting:
-        trace = waiting.pop()
-        with suppress(UnknownSession):  # a child that a crash has come before
-            for stored in store.entries(trace.place.session):
-                yield from trace.follow(stored)
-        if not store.is_owned(trace.place.session):
-            yield from trace.lost()
-        waiting += [translations.at(place) for place in trace.children.values()]
-
-
-# Live sessions ------------------------------------------------------------------------------------
-
 _Entry = tuple[str, int, float, e.Entry]
 
 
@@ -141,8 +120,21 @@ class Telemetry:
     def stored_spans(
         store: Store, session: str, config: Config, redactor: Redactor
     ) -> list[TraceSpan]:
-        """Return the spans of a session and its children. Raises `StoreError`."""
-        return list(history(store, session, Translations(store, config, redactor)))
+        """Return the spans of a session and its children, as far as they have ended.
+
+        What runs has not ended; what a crash has cut off has. Raises `StoreError`.
+        """
+        translations, spans = Translations(store, config, redactor), list[TraceSpan]()
+        waiting = [translations.until(session, 0, {})]
+        while waiting:
+            trace = waiting.pop()
+            with suppress(UnknownSession):  # a child that a crash has come before
+                for stored in store.entries(trace.place.session):
+                    spans += trace.follow(stored)
+            if not store.is_owned(trace.place.session):
+                spans += trace.lost()
+            waiting += [translations.at(place) for place in trace.children.values()]
+        return spans
 
     as_json = staticmethod(as_json)
 
