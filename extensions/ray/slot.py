@@ -124,11 +124,6 @@ class _Command:
             del self.printed[: len(self.printed) - _STREAMED]
         self.has_more.set()
 
-    def end(self) -> None:
-        """Note that it has ended."""
-        self.has_ended = True
-        self.has_more.set()
-
 
 class Slot:
     """The actor, on one asyncio loop. `version` is the owner's, `allow` names variables.
@@ -205,7 +200,7 @@ class Slot:
             elif not command.has_begun:
                 command.is_given = command.is_recalled = True
                 recalled.append(command.number)
-                self.forget_now(command.number)
+                await self.forget(command.number)
         return ended, recalled
 
     def _command(self, number: int) -> _Command:
@@ -234,9 +229,10 @@ class Slot:
         except OSError as error:
             return {"status": "failed", "reason": f"on the worker: {error}"}
         finally:
-            command.end()
+            command.has_ended = True
+            command.has_more.set()
             if command.process is None:
-                self.forget_now(number)
+                await self.forget(number)
         ended = await self._ended(number, command, result, order["outputs"])
         return {**ended, "took": time.monotonic() - began}
 
@@ -266,10 +262,6 @@ class Slot:
         return await asyncio.to_thread(_read, self._commands[number].folder / path, offset)
 
     async def forget(self, number: int) -> None:
-        """Remove what is left of a command."""
-        self.forget_now(number)
-
-    def forget_now(self, number: int) -> None:
         """Remove the folder of a command, soon; an empty one is kept, since removing takes long."""
         command = self._commands.pop(number, None)
         if command is None or not command.folder.exists():
@@ -324,7 +316,7 @@ class Slot:
         is_inline = sum(size for _, _, size in files) <= INLINE and len(files) <= _MOST_FILES
         data = [_read(command.folder / path, 0) for path, _, _ in files] if is_inline else []
         if is_inline:
-            self.forget_now(number)
+            await self.forget(number)
         return {**asdict(result), "missing": missing, "files": files, "data": data}
 
 
