@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +41,7 @@ def hooks_list(as_json: Json = False) -> int:
     """
     paths = Paths.of(os.environ)
     views = [
-        _view(agent, _installation(agent, paths, os.environ))
+        _view(agent, Installation(agent, _program(), paths.state, os.environ))
         for agent in load_agents(paths).values()
     ]
     if as_json:
@@ -154,7 +153,7 @@ def hooks_tell() -> int:
 def _found(name: str) -> tuple[AgentDefinition, Installation]:
     paths = Paths.of(os.environ)
     agent = find_agent(load_agents(paths), name)
-    return agent, _installation(agent, paths, os.environ)
+    return agent, Installation(agent, _program(), paths.state, os.environ)
 
 
 def _show(changes: list[Change]) -> int:
@@ -192,10 +191,6 @@ def _ends_by(agent: AgentDefinition) -> str:
         return "session-finalize"
     is_end = "session-end" in ends and not agent.session_end_is_turn_boundary
     return "session-end" if is_end else "forget, or age"
-
-
-def _installation(agent: AgentDefinition, paths: Paths, environ: Mapping[str, str]) -> Installation:
-    return Installation(agent, _program(), paths.state, environ)
 
 
 def _program() -> list[str]:

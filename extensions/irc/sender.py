@@ -111,7 +111,11 @@ class IrcSender:
             return
         words, tags = line.params, line.tags or {}
         if line.command == "PONG" and sending.token in words:
-            self._answered(connection, sending)
+            if "echo-message" in connection.caps:
+                refusal = NotSent("the IRC server did not pass the line on")
+                sending.confirmed.set_exception(refusal)
+            else:
+                sending.confirmed.set_result(self._ids.next())
         elif line.command == "PRIVMSG" and _is_echo(connection, line, sending):
             sending.confirmed.set_result(tags.get("msgid", "") or self._ids.next())
         elif refuses(line) and (
@@ -122,12 +126,6 @@ class IrcSender:
                 f"refused by the IRC server: {washed(words[-1])}", seconds=seconds(line)
             )
             sending.confirmed.set_exception(refusal)
-
-    def _answered(self, connection: IrcConnection, sending: IrcSending) -> None:
-        if "echo-message" in connection.caps:
-            sending.confirmed.set_exception(NotSent("the IRC server did not pass the line on"))
-        else:
-            sending.confirmed.set_result(self._ids.next())
 
     def broke(self) -> None:
         """Take in that the connection broke: what became of the line is not known."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import truststore
@@ -95,11 +96,9 @@ class _Client(AsyncClient):  # type: ignore[misc]  # mypy finds no types in the 
     async def parse_body(self, transport_response: ClientResponse) -> dict[Any, Any]:
         """Return the JSON object of an answer, an empty one if it is none."""
         body = await read(transport_response, _LARGEST)
-        try:
-            parsed: object = parse_json(body)
-        except (ValueError, RecursionError):
-            return {}
-        return table(parsed)
+        with suppress(ValueError, RecursionError):
+            return table(parse_json(body))
+        return {}
 
 
 async def read(answer: ClientResponse, limit: int) -> bytes:

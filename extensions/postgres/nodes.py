@@ -199,14 +199,12 @@ class PostgresNodes:
                     for session, epoch in self._line.change(_CLAIM_MANY, place, limit, node)
                 ]
             except ConnectionLost:
-                if claimed := self._unheld(node):
+                mine = "SELECT session, epoch FROM home.sessions WHERE node = %s"
+                owned = self._line.rows(mine, node)
+                with self._mutex:  # what the node owns and does not hold, it claimed
+                    claimed = [(name, epoch) for name, epoch in owned if name not in self._held]
+                if claimed:
                     return claimed
-
-    def _unheld(self, node: str) -> list[tuple[str, int]]:
-        """List what the node owns and does not hold: it claimed that, and the answer was lost."""
-        owned = self._line.rows("SELECT session, epoch FROM home.sessions WHERE node = %s", node)
-        with self._mutex:
-            return [(session, epoch) for session, epoch in owned if session not in self._held]
 
     def suspects(self, session: str = "") -> float:
         """Note whose locks are free; return the longest grace of those that own something.
