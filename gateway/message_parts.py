@@ -10,7 +10,7 @@ from ..actors.inspection import SessionDescription
 from ..actors.runtime import Runtime
 from ..machines.conversation import Attachment, Picture
 from ..machines.errors import ToolError, UnknownSession
-from ..ports.attachment import Ask, attach, no_other, with_pictures
+from ..ports.attachment import Ask, attach, with_pictures
 from ..ports.tools.permission import PermissionDecision
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class MessageParts:
         except UnknownSession:
             return ()  # the text is given back, and nothing is read for it
         texts = self._server_texts(found)
-        read_other = texts.resource if texts is not None else no_other
+        read_other = texts.resource if texts is not None else None
         largest = self._services.config.tools.attachment_limit
         return attach(
             text,

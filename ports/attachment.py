@@ -44,17 +44,12 @@ ReadOther = Callable[[str, int], Attachment | None]
 """Attaches what a name names that is no file, with at most so many bytes; none if it names nothing."""
 
 
-def no_other(name: str, room: int) -> Attachment | None:
-    """Know only files."""
-    return None
-
-
 def attach(
     text: str,
     folder: Path,
     ask: Ask,
     most: int = FILES * LARGEST,
-    read_other: ReadOther = no_other,
+    read_other: ReadOther | None = None,
     largest: int = LARGEST,
     *,
     takes_pictures: bool = False,
@@ -69,7 +64,7 @@ def attach(
     found: dict[str, Attachment] = {}
     room = most
     for name, is_meant in _names(text):
-        if (other := read_other(name, min(room, largest))) is not None:
+        if read_other is not None and (other := read_other(name, min(room, largest))) is not None:
             if other.path not in found:
                 found[other.path] = other
                 room -= len(other.text)
