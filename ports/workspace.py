@@ -12,7 +12,7 @@ import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..machines import protocol as m
 from ..machines.errors import ToolError
@@ -26,47 +26,8 @@ from .tools.tool import ToolRun
 T = TypeVar("T")
 
 
-class WorkspacePort(Protocol):
-    """One session's folder; what is not overridden is of one that belongs to another session."""
-
-    async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
-        """Scan before a call; returns notices for the person. `path` none: the call may change any."""
-        ...
-
-    def end(self, call: str) -> None:
-        """Scan, soon, for the changes of a call."""
-        ...
-
-    async def count(self, order: m.RestoreFiles) -> int:
-        """Return how many files an order is about, once no call runs any more."""
-        return 0
-
-    async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
-        """Restore files. Raises `RestoreFailed`; then nothing has changed."""
-        ...
-
-    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
-        """Return the changes of turns."""
-        return []
-
-    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
-        """Count the files that calls of a turn left changed, and return whether that is all of them.
-
-        `calls`: only of calls whose names begin so.
-        """
-        ...
-
-    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
-        """Return the files that turns changed, and that are not as they were before."""
-        return []
-
-    async def aclose(self) -> None:
-        """Wait for the last scan."""
-        return
-
-
-class Checkpoints(WorkspacePort):
-    """Scans a folder in a worker thread, which starts when it is first needed; see `WorkspacePort`."""
+class Checkpoints:
+    """Scans a session's folder in a worker thread, which starts when it is first needed."""
 
     def __init__(self, place: Path, folder: Path, session: str) -> None:
         self._workspace = Workspace(place, folder, session, os.environ)
@@ -77,7 +38,7 @@ class Checkpoints(WorkspacePort):
         self._is_still.set()
 
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
-        """Scan before a call."""
+        """Scan before a call; returns notices for the person. `path` none: the call may change any."""
         self._calls.add(call)
         self._is_still.clear()
 
@@ -106,12 +67,12 @@ class Checkpoints(WorkspacePort):
             self._is_still.set()
 
     async def count(self, order: m.RestoreFiles) -> int:
-        """Return how many files an order is about."""
+        """Return how many files an order is about, once no call runs any more."""
         await self._stillness(order)
         return await self._run(lambda: self._workspace.count(order))
 
     async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
-        """Restore files. Raises `RestoreFailed`."""
+        """Restore files. Raises `RestoreFailed`; then nothing has changed."""
         await self._stillness(order)
         return await self._run(lambda: self._workspace.revert(order))
 
@@ -120,11 +81,14 @@ class Checkpoints(WorkspacePort):
         return await self._run(lambda: self._workspace.diff(turns))
 
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
-        """Count the files that calls of a turn left changed, and return whether that is all of them."""
+        """Count the files that calls of a turn left changed, and return whether that is all of them.
+
+        `calls`: only of calls whose names begin so.
+        """
         return await self._run(lambda: self._workspace.changed(turn, calls))
 
     async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
-        """Return the files that turns changed."""
+        """Return the files that turns changed, and that are not as they were before."""
         return await self._run(lambda: self._workspace.changed_files(turns))
 
     async def aclose(self) -> None:
@@ -149,7 +113,7 @@ class Checkpoints(WorkspacePort):
         return await asyncio.get_running_loop().run_in_executor(self._started(), work)
 
 
-class ChildWorkspace(WorkspacePort):
+class ChildWorkspace:
     """The folder of a child's session, which is its root's: all files and changes belong there.
 
     A child's calls are recorded with those of the session above, under the turn that `turn_of` returns:
@@ -173,6 +137,10 @@ class ChildWorkspace(WorkspacePort):
         """Make a call's id unique: each session counts its calls from one."""
         return f"{self._session}:{call}"
 
+    async def count(self, order: m.RestoreFiles) -> int:
+        """Return that an order is about no file."""
+        return 0
+
     async def revert(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Refuse, since the files that a child alone changed are not known. Raises `RestoreFailed`."""
         raise RestoreFailed("a subagent's changes belong to its parent's turn: revert there")
@@ -180,6 +148,21 @@ class ChildWorkspace(WorkspacePort):
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn left changed, among those of the turn above."""
         return await self._above.changed(self._turn_of(), self._name(calls or f"{turn}."))
+
+    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
+        """Return no changes: all are those of the root's turns."""
+        return []
+
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Return no files, for the same reason."""
+        return []
+
+    async def aclose(self) -> None:
+        """Do nothing: the root's session scans."""
+
+
+WorkspacePort = Checkpoints | ChildWorkspace
+"""One session's folder, its own or that of its root."""
 
 
 class WatchedRun:
