@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...ports.process.tree import is_running
+from ...ports.process.ancestry import is_alive
 from ...workflows.paths import make_private, write_private
 
 RESET = "\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
@@ -66,7 +66,7 @@ def repair(folder: Path, name: str) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         mark.unlink(missing_ok=True)
         return False
-    if is_running(pid):
+    if is_alive(pid):
         return False
     termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
     sys.stdout.write(f"\r\x1b[J{RESET}")

@@ -38,8 +38,8 @@ def process(pid: int) -> Known | None:
     return (pid, 0, "") if _exists(pid) else None
 
 
-def is_alive(pid: int, start: int) -> bool:
-    """Whether exactly this process still runs; a zombie does not."""
+def is_alive(pid: int, start: int = 0) -> bool:
+    """Whether exactly this process still runs; a zombie does not. With 0, any start counts."""
     stat = stat_of(pid)
     if stat is None:
         return start == 0 and _exists(pid)

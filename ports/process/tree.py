@@ -102,17 +102,6 @@ def _ps_rows() -> Iterator[tuple[int, int, str]]:
         yield int(pid), int(parent), state[:1]
 
 
-def is_running(pid: int) -> bool:
-    """Whether there is a process with this id, of any user."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def send(pid: int, number: int) -> None:
     """Signal one process; ignored if it has ended or belongs to another user."""
     try:

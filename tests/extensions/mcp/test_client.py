@@ -16,7 +16,7 @@ from support.patience import seconds
 
 from steersman.machines import protocol as m
 from steersman.machines.errors import ToolError
-from steersman.ports.process.tree import is_running
+from steersman.ports.process.ancestry import is_alive
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,7 +69,7 @@ def test_a_tool_is_listed_and_called(play: Play, bench: Any) -> None:
         status = session.servers.status("odd")
         assert (status.state, status.program, status.protocol) == ("ready", "odd 1", "2025-06-18")
         assert (status.instructions, status.fault) == ("Be careful.", "")
-        assert is_running(status.pid)
+        assert is_alive(status.pid)
         tool = session.tool("echo")
         assert tool.schema.description == "Say the text again."
         assert tool.schema.parameters == {
@@ -267,12 +267,12 @@ def test_a_server_that_ignores_a_stop_is_ended_with_all_its_processes(
         while not bench.pieces:
             await asyncio.sleep(0)
         grandchild = int((bench.folder / "grandchild").read_text())
-        assert is_running(grandchild)
+        assert is_alive(grandchild)
         run.stop()
         result = await run.wait()
         assert (result.status, set(result.killed)) == ("killed", {pid, grandchild})
-        assert not is_running(pid)
-        assert not is_running(grandchild)
+        assert not is_alive(pid)
+        assert not is_alive(grandchild)
         assert "did not end the call" in result.text
         status = session.servers.status("odd")
         assert (status.state, status.pid) == ("ended", 0)
@@ -291,7 +291,7 @@ def test_a_call_that_takes_too_long_is_cut_off(play: Play) -> None:
         assert result.text.startswith(
             "[timed out after 0.5 s: the server `odd` did not end the call"
         )
-        assert not is_running(pid)
+        assert not is_alive(pid)
 
     play(scenario, odd(timeout=0.5))
 
@@ -318,7 +318,7 @@ def test_a_call_is_stopped_while_its_server_starts(play: Play, bench: Any) -> No
         result = await run.wait()
         assert result.status == "killed"
         assert result.text == "[interrupted: the server `odd` was not ready yet]"
-        assert not any(map(is_running, starting))
+        assert not any(map(is_alive, starting))
         opener = open_the_way()
         assert (await session.call("echo", text="there")).text == "there"
         opener.join()
@@ -332,7 +332,7 @@ def test_closing_lets_a_server_exit_and_ends_one_that_does_not(play: Play) -> No
     async def scenario(session: Session) -> None:
         pids = [session.servers.status(name).pid for name in ("odd", "stubborn")]
         await session.servers.aclose()
-        assert not any(map(is_running, pids))
+        assert not any(map(is_alive, pids))
         result = await session.call("look")
         assert (result.status, result.text) == ("failed", "Error: the server `odd` was closed")
 
@@ -421,7 +421,7 @@ def test_a_person_restarts_a_server(play: Play) -> None:
         pid = session.servers.status("odd").pid
         status = await session.servers.restart("odd")
         assert status.pid not in (0, pid)
-        assert not is_running(pid)
+        assert not is_alive(pid)
 
     play(scenario, odd())
 

@@ -16,7 +16,7 @@ from support.patience import seconds
 
 from steersman.extensions.mcp.foreign_schema import foreign_fault, is_within
 from steersman.machines.errors import ToolError
-from steersman.ports.process.tree import is_running
+from steersman.ports.process.ancestry import is_alive
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer
 
 
@@ -53,7 +53,7 @@ def test_a_flood_ends_the_server_and_no_more(play: Play, tool: str, reason: str)
         )
         assert session.servers.status("odd").fault == reason
         assert int((await session.call("look")).text) != pid
-        assert not is_running(pid)
+        assert not is_alive(pid)
 
     play(scenario, odd(limit=1 << 20))
 
