@@ -12,7 +12,7 @@ from ..gateway.interface import ChatSession
 from ..gateway.wording.formats import call_words
 from ..gateway.wording.terminal import exposed
 from ..machines.value import Value
-from ..ports.tools.allowance import offered_pattern
+from ..ports.tools.permission import offered_pattern
 from ..workflows.tools import TOOLS, kind_of
 
 CHOICES = {

@@ -34,6 +34,7 @@ from ...machines.value import Value
 from ...workflows.settings import Verb
 from ...workflows.tools import OUTSIDE, kind_of
 from .command_line import CommandLine, read_line
+from .known_words import known_words
 from .place import find_place
 from .shell_rule import ELSE, concerns, uncovered, unseen
 
@@ -165,6 +166,21 @@ def wider_rule(tool: str, pattern: str) -> Rule:
     return Rule(tool, pattern, "allow", SESSION)
 
 
+def offered_pattern(tool: str, arguments: dict[str, Any], folder: Path) -> str:
+    """Return the pattern that a question offers for `always`: for this call, and others like it.
+
+    An offer is narrow, since a person accepts it with one key: the folder of a file, or a program of the
+    table with its subcommand (`git status*`). Any other command is offered for exactly this call, which
+    an empty pattern means.
+    """
+    pattern = (
+        _offered_command(arguments) if tool == "shell" else _offered_path(tool, arguments, folder)
+    )
+    call = tool, arguments, folder
+    rule = wider_rule(ruled_as(tool, arguments), pattern)
+    return pattern if pattern and not rule_mismatch(rule, *call) else ""
+
+
 def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
     named = (rule for rule in rules if fnmatchcase(tool, rule.tool))
     return next((rule for rule in named if not _mismatch(subject, rule)), None)
@@ -212,3 +228,30 @@ def _unseen(line: CommandLine | None) -> str:
         words = [unseen(program) for program in line.programs] if line is not None else []
         return next((f"what `{word}` runs is only known then" for word in words if word), "")
     return f"the command cannot be read ({line.fault})"
+
+
+def _offered_command(arguments: dict[str, Any]) -> str:
+    line = read_line(str(arguments.get("command") or "").strip(" \t\n"))
+    if len(line.programs) != 1 or not line.programs[0].words:
+        return ""
+    words = line.programs[0].words
+    known = known_words(words)
+    if known.row is None or known.row.is_group or len(known.named) < known.row.named:
+        return ""
+    if any(at in known.faults for at in known.named):
+        return ""
+    names = [words[at].text for at in (*known.places, *known.named)]
+    return " ".join(names) + ("*" if len(names) > 1 else " *")
+
+
+def _offered_path(tool: str, arguments: dict[str, Any], folder: Path) -> str:
+    if kind_of(tool) not in _WITH_PATH:
+        return ""
+    try:
+        place = find_place(str(arguments.get("path") or "."), folder)
+    except ToolError:
+        return ""
+    above = Path(place.relative).parent.as_posix()
+    if place.is_outside or above == ".":
+        return ""
+    return f"{escape(above)}/*"

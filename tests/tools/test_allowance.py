@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from steersman.ports.tools.allowance import offered_pattern
+from steersman.ports.tools.permission import offered_pattern
 
 
 @pytest.mark.parametrize(

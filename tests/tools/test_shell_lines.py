@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import patience
 
-from steersman.ports.tools.allowance import offered_pattern
 from steersman.ports.tools.command_line import read_line
 from steersman.ports.tools.known_words import known_words
-from steersman.ports.tools.permission import Permissions, Rule, exact_rule
+from steersman.ports.tools.permission import Permissions, Rule, exact_rule, offered_pattern
 
 CORPUS = tomllib.loads(Path(__file__).with_name("shell_lines.toml").read_text("utf-8"))
 FOLDER = Path("/work")
