@@ -9,8 +9,8 @@ from ...gateway.chat.platform import Platform
 
 
 def _make(table: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+    from .connection import IrcSettings
     from .platform import Irc
-    from .settings import IrcSettings
 
     return Irc(IrcSettings.model_validate(table), rooms)
 

@@ -18,12 +18,11 @@ from irctokens.line import Line
 from ...gateway.chat.platform import Inbound, Memory, NotSent, Outgoing, PlatformLimits
 from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses
 from ...machines.errors import ConfigError, SteersmanError
-from .connection import IrcAccess, IrcConnection, washed
+from .connection import IrcAccess, IrcConnection, IrcSettings, washed
 from .history import IrcHistory
 from .reader import IrcIds, IrcInbox, IrcReader
 from .room import NEVER_JOINED, NOT_JOINED, IrcRooms
 from .sender import CONFIRM_SECONDS, PREFIX_BYTES, IrcPace, IrcSender
-from .settings import IrcSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
 SETTLED_SECONDS = 20.0  # a server answers each JOIN by then, or is taken not to

@@ -9,8 +9,8 @@ from ...gateway.chat.platform import Platform
 
 
 def _make(table: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+    from .link import MatrixSettings
     from .platform import Matrix
-    from .settings import MatrixSettings
 
     return Matrix(MatrixSettings.model_validate(table), rooms)
 

@@ -1,10 +1,12 @@
-"""The login of a Matrix gateway: who it is, whether it is connected, and what it sends."""
+"""The login of a Matrix gateway: its settings, whether it is connected, and what it sends."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from typing import Any
+from urllib.parse import urlsplit
 
 from nio import (  # pyright: ignore[reportMissingTypeStubs]
     AsyncClient,
@@ -12,18 +14,57 @@ from nio import (  # pyright: ignore[reportMissingTypeStubs]
     RoomSendResponse,
     WhoamiResponse,
 )
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from ...gateway.chat.platform import NotSent, Outgoing
 from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses, secret
 from ...machines.errors import ConfigError
 from .connection import REQUEST, MatrixRefusal, ask, connect
 from .events import message_content, one_line
-from .settings import MatrixSettings
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
 _ENCRYPTED = (
     "This room is encrypted, and I cannot read encrypted rooms. Please use one without encryption."
 )
+
+
+class MatrixSettings(BaseModel):
+    """The table `[gateways.matrix]`, without what all platforms have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    server: str
+    account: str
+    token_env: str = ""
+    password_env: str = ""
+    direct: bool = False
+
+    @field_validator("server")
+    @classmethod
+    def _is_address(cls, server: str) -> str:
+        parts = urlsplit(server)
+        host = parts.hostname or ""
+        if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+            raise ValueError("not an address such as `https://matrix.example.org`")
+        if parts.username is not None:
+            fault = "an address has no name or password in it; use `account` and `token_env`"
+            raise ValueError(fault)
+        if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
+            raise ValueError("the token would be sent unencrypted; use `https://`")
+        return server
+
+    @field_validator("account")
+    @classmethod
+    def _is_account(cls, account: str) -> str:
+        if not re.fullmatch(r"@[^:\s]+:[^\s]+", account):
+            raise ValueError("not a user id such as `@steers:example.org`")
+        return account
+
+    @model_validator(mode="after")
+    def _has_one_secret(self) -> MatrixSettings:
+        if bool(self.token_env) == bool(self.password_env):
+            raise ValueError("one of `token_env` and `password_env` is needed, and not both")
+        return self
 
 
 class MatrixLink:

@@ -38,9 +38,8 @@ from ...machines.json_shape import parse_json
 from ...ports.models.loose_json import table
 from .connection import REQUEST, MatrixRefusal, ask, fetch
 from .events import LARGEST_TEXT, Event, change_content, message_content, one_line, reactions
-from .link import FIRST_PAUSE, LONGEST_PAUSE, MatrixLink
+from .link import FIRST_PAUSE, LONGEST_PAUSE, MatrixLink, MatrixSettings
 from .reader import TYPES, MatrixReader, MatrixRooms, local_name
-from .settings import MatrixSettings
 
 _POLL = 30_000  # milliseconds that the server may wait for something new
 _TYPING = 30_000  # milliseconds

@@ -9,8 +9,8 @@ from ...gateway.chat.platform import Platform
 
 
 def _make(table: dict[str, Any], rooms: tuple[str, ...]) -> Platform:
+    from .client import TelegramSettings
     from .platform import Telegram
-    from .settings import TelegramSettings
 
     return Telegram(TelegramSettings.model_validate(table), rooms)
 

@@ -1,6 +1,7 @@
-"""A bot of Telegram: its requests, which are repeated where that is right, and end when it is closed.
+"""A bot of Telegram: its settings, and its requests, which end when it is closed.
 
-The token is part of each address, which the HTTP client keeps in its exceptions, and logs: none gets out.
+Requests are repeated where that is right. The token is part of each address, which the HTTP client keeps
+in its exceptions, and logs: none gets out.
 """
 
 from __future__ import annotations
@@ -10,19 +11,58 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from telegram import Bot, CallbackQuery, Chat, Update, User
 from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
 from telegram.request import HTTPXRequest
 
-from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses
+from ...gateway.chat.platform_parts import BackgroundTasks, Contact, pauses, secret
 from ...gateway.wording.terminal import clean
 from ...machines.errors import ConfigError
 from ...machines.json_shape import parse_json
 from ...ports.models.route import trusted_certificates
-from .settings import TelegramSettings
 from .text import one_line
+
+# Settings -----------------------------------------------------------------------------------------
+
+
+_SET_TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{3,100}")
+
+
+class TelegramSettings(BaseModel):
+    """The table of a Telegram gateway, without the rooms."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token_env: str = Field("STEERSMAN_TELEGRAM_TOKEN", min_length=1)
+    server: str = "https://api.telegram.org"
+    file_bytes: int = Field(65_536, ge=0, le=1_000_000)
+
+    @field_validator("server")
+    @classmethod
+    def _is_base(cls, server: str) -> str:
+        try:
+            parts = urlsplit(server)
+            is_right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            is_right = False
+        if not is_right or set(server) & set("{}@?# \t\n"):
+            raise ValueError("an address like `https://api.telegram.org`, without a token")
+        return server.rstrip("/")
+
+    def token(self) -> str:
+        """Return the bot's token. Raises `ConfigError` if there is none."""
+        token = secret(self.token_env, "the bot's token, which @BotFather gives out")
+        if not _SET_TOKEN.fullmatch(token):
+            raise ConfigError(
+                f"the environment variable `{self.token_env}` holds no bot token",
+                "A token looks like `123456:ABC-DEF`; @BotFather gives it out.",
+            )
+        return token
+
 
 # One request --------------------------------------------------------------------------------------
 

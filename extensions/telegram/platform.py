@@ -43,13 +43,13 @@ from .client import (
     Closed,
     Flooded,
     TelegramClient,
+    TelegramSettings,
     UnknownOutcome,
     Unreached,
     bad_token,
     said_by,
 )
 from .reader import TelegramChats, TelegramReader, sender_of, title_of
-from .settings import TelegramSettings
 from .text import TelegramSpan, compose, one_line
 
 T = TypeVar("T")

@@ -17,9 +17,8 @@ pytest.importorskip("irctokens", reason="the extra `irc` is not installed")
 from support.irc_server import IrcServer, RawClient, program
 from support.platform_reader import PlatformReader, Words
 
-from steersman.extensions.irc.connection import washed
+from steersman.extensions.irc.connection import IrcSettings, washed
 from steersman.extensions.irc.platform import Irc
-from steersman.extensions.irc.settings import IrcSettings
 from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said
 from steersman.machines.errors import ConfigError, SteersmanError
 

@@ -15,8 +15,8 @@ from support.ports import HeldPort
 
 pytest.importorskip("nio", reason="the extra `matrix` is not installed")
 
+from steersman.extensions.matrix.link import MatrixSettings
 from steersman.extensions.matrix.platform import Matrix
-from steersman.extensions.matrix.settings import MatrixSettings
 from steersman.gateway.chat.platform import (
     Chosen,
     NotSent,

@@ -21,8 +21,8 @@ pytest.importorskip("telegram", reason="python-telegram-bot is not installed")
 from support.platform_reader import PlatformReader, Words
 from support.telegram_server import TOKEN, TelegramServer
 
+from steersman.extensions.telegram.client import TelegramSettings
 from steersman.extensions.telegram.platform import KEPT, Telegram
-from steersman.extensions.telegram.settings import TelegramSettings
 from steersman.gateway.chat.platform import (
     Chosen,
     Gap,
