@@ -141,7 +141,7 @@ def attached_picture(name: str, made: Picture | None, room: int) -> Attachment:
         return refused(name, f"{why}; `images = true` in its [models.NAME] says so")
     if room == 0 or made is None:
         return refused(name, f"a message brings {PICTURES} pictures along at most")
-    return Attachment(path=name, size=f"picture, {_size(size_of(made))}", picture=made)
+    return Attachment(path=name, size=f"picture, {_size(size_of(made.data))}", picture=made)
 
 
 def with_pictures(

@@ -66,11 +66,11 @@ def _made(data: bytes) -> Picture:
     return Picture(media_type=kind, data=base64.b64encode(data).decode())
 
 
-def size_of(made: Picture) -> int:
-    """Return the bytes of a picture."""
-    return len(made.data) * 3 // 4 - made.data[-2:].count("=")
+def size_of(data: str) -> int:
+    """Return how many bytes base64 stands for."""
+    return len(data) * 3 // 4 - data[-2:].count("=")
 
 
 def line_of(made: Picture) -> str:
     """Return what stands for a picture in the text of a result."""
-    return f"[a picture, {made.media_type}, {size_of(made):,} bytes]"
+    return f"[a picture, {made.media_type}, {size_of(made.data):,} bytes]"

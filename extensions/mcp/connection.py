@@ -38,7 +38,7 @@ from ... import __version__
 from ...machines.conversation import Picture
 from ...machines.errors import ToolError
 from ...ports.models.endpoint import is_loopback
-from ...ports.picture import PICTURES, decoded, line_of
+from ...ports.picture import PICTURES, decoded, line_of, size_of
 from ...ports.process.pipe import PipeProcess
 from ...ports.process.process import Processes
 from ...ports.tools.mcp_offer import McpOffer, McpPrompt, McpResource, McpServer, OfferedTool
@@ -142,23 +142,19 @@ def _block_text(block: types.ContentBlock, pictures: list[Picture] | None = None
                 with suppress(ToolError):
                     pictures.append(decoded(data))
                     return line_of(pictures[-1])
-            return f"[an image, {visible(mime, _NAME)}, {_decoded_size(data):,} bytes: not shown]"
+            return f"[an image, {visible(mime, _NAME)}, {size_of(data):,} bytes: not shown]"
         case types.AudioContent(mime_type=mime, data=data):
-            return f"[a sound, {visible(mime, _NAME)}, {_decoded_size(data):,} bytes: not shown]"
+            return f"[a sound, {visible(mime, _NAME)}, {size_of(data):,} bytes: not shown]"
         case types.ResourceLink(uri=uri, name=name, description=about):
             about = f": {described(about)}" if about else ""
             return f"[the resource `{visible(name, _NAME)}` at {visible(uri, _NAME)}{about}]"
         case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
             return f"[the resource {visible(uri, _NAME)}]\n{text}"
         case types.EmbeddedResource(resource=types.BlobResourceContents(uri=uri, blob=blob)):
-            size = _decoded_size(blob)
+            size = size_of(blob)
             return f"[the resource {visible(uri, _NAME)}, {size:,} bytes of binary data: not shown]"
         case _:
             return f"[{block.type}: not shown]"
-
-
-def _decoded_size(base64: str) -> int:
-    return len(base64) * 3 // 4 - base64[-2:].count("=")
 
 
 # Streams ------------------------------------------------------------------------------------------
@@ -439,7 +435,7 @@ class McpConnection:
         if not texts and result.contents:
             binary = result.contents[0]
             kind = visible(binary.mime_type or "of no kind", _NAME)
-            raise ToolError(f"it is binary data ({kind}, {_decoded_size(binary.blob):,} bytes)")
+            raise ToolError(f"it is binary data ({kind}, {size_of(binary.blob):,} bytes)")
         if len(texts) == 1:
             return str(texts[0].text)
         return "\n".join(f"[{visible(text.uri, _NAME)}]\n{text.text}" for text in texts)
