@@ -44,10 +44,6 @@ class EndedCommand(PlacedResult):
     died before it gave the command to a worker.
     """
 
-    exit_code: int | None = None
-    head: bytes = b""
-    tail: bytes = b""
-    total: int = 0
     files: tuple[tuple[str, int, int], ...] = ()
     data: tuple[bytes, ...] = ()
     staged: tuple[str, ...] = ()
