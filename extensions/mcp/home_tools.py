@@ -185,8 +185,7 @@ class HomeTools:
     def list_queue(self, session: str = "last") -> Json:
         """List the running and waiting messages of a session."""
         with stored(self._environ) as store:
-            data: Json = self._shown(stored_queue(store, self._find(store, session)))
-        return data
+            return self._shown(stored_queue(store, self._find(store, session)))
 
     def inspect(self, session: str = "last", form: Literal["tree", "json"] = "tree") -> Any:
         """Show the state of a session: its turn, calls, open questions, queue, subagents and goal."""
@@ -200,8 +199,7 @@ class HomeTools:
             row = self._find(store, session)
             is_owned = store.is_owned(row.session)
             story, _ = story_of(store, row, message, self._redactor, is_owned=is_owned)
-        view: Json = self._shown(story)
-        return view
+        return self._shown(story)
 
     def run(
         self,
@@ -224,8 +222,7 @@ class HomeTools:
         run.on_end(woken.set)
         _calling.get().on_leave(woken.set)
         woken.wait(wait)
-        view: Json = self._shown({"session": run.session, **run.view()})
-        return view
+        return self._shown({"session": run.session, **run.view()})
 
     # How they do it -------------------------------------------------------------------------------
 
@@ -257,8 +254,7 @@ class HomeTools:
                 result["note"] = "it waits until a program opens the session, and resumes its queue"
             elif outcome is not None:
                 result["outcome"] = outcome
-        shown: Json = self._shown(result)
-        return shown
+        return self._shown(result)
 
     def _command(self, session: str, call: CommandCall) -> Json:
         with stored(self._environ) as store:
@@ -268,10 +264,7 @@ class HomeTools:
             raise SteersmanError("the session did not answer")
         if not result["ok"]:
             raise SteersmanError(result["text"])
-        shown: Json = self._shown(
-            {"session": row.session, "text": result["text"], **result["data"]}
-        )
-        return shown
+        return self._shown({"session": row.session, "text": result["text"], **result["data"]})
 
     def _remote(self, store: Store, row: SessionRow) -> RemoteSession:
         reach = SessionReach(self._paths, self._environ, store)
@@ -286,9 +279,10 @@ class HomeTools:
             return find_session(rows, name, self._folder)
         return find_session(rows, name)
 
-    def _shown(self, data: Any) -> Any:
+    def _shown(self, data: Any) -> Json:
         """Take secrets and terminal escapes out of data."""
-        return self._redactor.data(data)
+        shown: Json = self._redactor.data(data)
+        return shown
 
 
 class _Awaited:
