@@ -10,7 +10,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ...machines.errors import ConfigError
 from ...machines.policy import Price
@@ -175,13 +175,7 @@ def beginnings() -> dict[str, ModelConfig]:
 
 
 def _hosted(service: Service) -> ModelConfig:
-    return ModelConfig(
-        name=service.name,
-        provider=service.provider,
-        base_url=service.base_url,
-        api_key_env=service.api_key_env,
-        model=service.model,
-    )
+    return ModelConfig(**asdict(service), api_key_env=service.api_key_env)
 
 
 def _local(name: str, port: int, model: str = "") -> ModelConfig:
