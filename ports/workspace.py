@@ -21,7 +21,7 @@ from ..workspace.heartbeat import BEAT
 from ..workspace.restore import RestoreFailed
 from ..workspace.workspace import FileChange, Workspace
 from .tools.place import find_place
-from .tools.tool import ToolRun
+from .tools.tool import TaskRun, ToolRun
 
 T = TypeVar("T")
 
@@ -165,7 +165,7 @@ WorkspacePort = Checkpoints | ChildWorkspace
 """One session's folder, its own or that of its root."""
 
 
-class WatchedRun:
+class WatchedRun(TaskRun):
     """A `ToolRun` that starts after a scan of the folder; `after` is called when it has ended."""
 
     def __init__(
@@ -193,10 +193,6 @@ class WatchedRun:
     def pid(self) -> int:
         """Process id of the run's command."""
         return self._inner.pid if self._inner is not None else 0
-
-    async def wait(self) -> m.ToolResult:
-        """Return the result of the run."""
-        return await asyncio.shield(self._task)
 
     def stop(self) -> None:
         """Begin to stop the run; a run that has not started does not start."""

@@ -27,7 +27,7 @@ from ...ports.models.loose_json import count, table, tables
 from ...ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from ...ports.models.reply import ANSWER_LIMIT
 from ...ports.process.process import Processes
-from ...ports.tools.tool import ToolContext
+from ...ports.tools.tool import TaskRun, ToolContext
 from ...workflows.extras import how_to_install
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class DrivenAgent(ExternalAgent):
         return self.connection, FORGOTTEN if known and not is_loaded else ""
 
 
-class AgentRun:
+class AgentRun(TaskRun):
     """One prompt that the agent works on: a `ToolRun`, and the listener of its connection."""
 
     def __init__(self, agent: DrivenAgent, prompt: str, context: ToolContext) -> None:
@@ -154,10 +154,6 @@ class AgentRun:
     def text(self) -> str:
         """The text of the agent so far."""
         return "".join(self._pieces)
-
-    async def wait(self) -> m.ToolResult:
-        """Return the agent's answer; after a stop no process of the agent is alive."""
-        return await asyncio.shield(self._task)
 
     def stop(self) -> None:
         """Begin to stop the agent: cancel the prompt, then end the processes."""

@@ -17,7 +17,7 @@ from ...ports.awake import wait_awake
 from ...ports.tools.mcp_offer import OfferedTool
 from ...ports.tools.text import visible
 from ...ports.tools.thread_tool import failed
-from ...ports.tools.tool import ToolContext, kept_ends
+from ...ports.tools.tool import TaskRun, ToolContext, kept_ends
 from .foreign_schema import entries, foreign_fault
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _for_models(schema: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class McpRun:
+class McpRun(TaskRun):
     """One call of a server's tool; see `ToolRun`."""
 
     def __init__(self, tool: McpTool, arguments: dict[str, Any], context: ToolContext) -> None:
@@ -86,10 +86,6 @@ class McpRun:
     def pid(self) -> int:
         """Process id of the server; 0 before it runs, and for one on the web."""
         return self._server.pid
-
-    async def wait(self) -> m.ToolResult:
-        """Return the result; after a stop nothing of the call continues on this machine."""
-        return await asyncio.shield(self._task)
 
     def stop(self) -> None:
         """Begin to stop the call; a second stop has no further effect."""

@@ -48,7 +48,7 @@ from . import calling
 from .shell import STATUS, ProcessRun, ending, finished
 from .text import readable
 from .thread_tool import StopFlag, ToolStopped, failed
-from .tool import Tool, ToolContext, ToolResources, ToolRun, kept_ends
+from .tool import TaskRun, Tool, ToolContext, ToolResources, ToolRun, kept_ends
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -263,8 +263,11 @@ def bound(tool: Tool, loop: asyncio.AbstractEventLoop | None, resources: ToolRes
     return tool
 
 
-class FunctionRun:
-    """One call of a function; see `ToolRun`. There is no process."""
+class FunctionRun(TaskRun):
+    """One call of a function; see `ToolRun`. There is no process.
+
+    The result of a function that does not return after a stop is that it does not.
+    """
 
     pid = 0
 
@@ -274,10 +277,6 @@ class FunctionRun:
         self._tool, self._context = tool, context
         self._stop, self._stopped = StopFlag(), asyncio.Event()
         self._task = asyncio.create_task(self._run(arguments))
-
-    async def wait(self) -> m.ToolResult:
-        """Return the result; of a function that does not return after a stop, that it does not."""
-        return await asyncio.shield(self._task)
 
     def stop(self) -> None:
         """Ask the function to end: a coroutine is cancelled, a plain function asks its context."""

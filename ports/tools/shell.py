@@ -23,7 +23,7 @@ from . import calling
 from .arguments import declare, fault_of, given_of
 from .text import join_ends, readable
 from .thread_tool import failed
-from .tool import ToolContext, ToolResources, ToolRun
+from .tool import TaskRun, ToolContext, ToolResources, ToolRun
 
 STATUS: dict[str, m.ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 """The status of a tool's result for that of a process, where it is not about the exit code."""
@@ -38,7 +38,7 @@ _BOXED = lazy_pattern(
 """What programs say that meet the sandbox's walls."""
 
 
-class ProcessRun:
+class ProcessRun(TaskRun):
     """One supervised process as a `ToolRun`.
 
     `prepare` makes the command, in a thread, and `spawn` starts it; a `ToolError` of either becomes the
@@ -63,10 +63,6 @@ class ProcessRun:
     def pid(self) -> int:
         """Process id of the command, once it runs."""
         return self._process.pid if self._process is not None else 0
-
-    async def wait(self) -> m.ToolResult:
-        """Return the result, when no process that the command started is left."""
-        return await asyncio.shield(self._task)
 
     def stop(self) -> None:
         """Begin to stop the command; a second call kills it without a grace period."""

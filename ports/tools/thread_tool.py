@@ -10,7 +10,7 @@ from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from .arguments import fault_of
 from .text import shown
-from .tool import ToolContext
+from .tool import TaskRun, ToolContext
 
 Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], m.ToolResult]
 
@@ -69,7 +69,7 @@ class ThreadTool:
         return ThreadRun(self._work, given, context, self.fault(arguments))
 
 
-class ThreadRun:
+class ThreadRun(TaskRun):
     """One run in a worker thread; see `ToolRun`. There is no process."""
 
     pid = 0
@@ -81,10 +81,6 @@ class ThreadRun:
         self._fault = fault
         self._stop = StopFlag()
         self._task = asyncio.create_task(asyncio.to_thread(self._run))
-
-    async def wait(self) -> m.ToolResult:
-        """Return the result; a stopped worker has ended when this returns."""
-        return await asyncio.shield(self._task)
 
     def stop(self) -> None:
         """Ask the worker to end at its next check."""

@@ -5,6 +5,7 @@ more than once; `wait` then returns with status `killed` (or with the real resul
 only when every process that the run started is proven dead.
 """
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -94,6 +95,16 @@ class ToolRun(Protocol):
     def stop(self) -> None:
         """Begin to stop it; returns at once."""
         ...
+
+
+class TaskRun:
+    """A run that is a task of this loop, which its class sets; see `ToolRun`."""
+
+    _task: asyncio.Task[m.ToolResult]
+
+    async def wait(self) -> m.ToolResult:
+        """Return the result; after a stop nothing that the run started is left."""
+        return await asyncio.shield(self._task)
 
 
 class Tool(Protocol):
