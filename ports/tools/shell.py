@@ -20,10 +20,10 @@ from ..placement import PlacedResult, Placement, RemoteCommand, start_here
 from ..process.own_python import file_command, search_path
 from ..process.process import Process, ProcessResult, ProcessSpec, Spawn
 from . import calling
-from .arguments import declare, fault_of, given_of
+from .arguments import declare, given_of
 from .text import join_ends, readable
 from .thread_tool import failed
-from .tool import TaskRun, ToolContext, ToolResources, ToolRun
+from .tool import TaskRun, Tool, ToolContext, ToolResources, ToolRun
 
 STATUS: dict[str, m.ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 """The status of a tool's result for that of a process, where it is not about the exit code."""
@@ -204,7 +204,7 @@ def _command_result(result: ProcessResult) -> m.ToolResult:
     )
 
 
-class ShellTool:
+class ShellTool(Tool):
     """Runs `bash -c` (or `/bin/sh -c`) as a supervised process; see `Tool`.
 
     Where commands run in a sandbox, a call may ask for being run outside it: with `OUTSIDE`, about which
@@ -231,10 +231,6 @@ class ShellTool:
             },
             **({OUTSIDE: {"type": "boolean", "description": outside}} if box else {}),
         )
-
-    def fault(self, arguments: dict[str, Any]) -> str:
-        """Return the fault of the arguments; empty if there is none."""
-        return fault_of(self.schema, arguments)
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""
@@ -275,7 +271,7 @@ def _shell_result(result: ProcessResult, timeout: float, box: str) -> m.ToolResu
     return finished(result, "\n".join(parts))
 
 
-class DeclaredTool:
+class DeclaredTool(Tool):
     """Runs a command that a configuration declares as a supervised process; see `Tool`.
 
     It gets the arguments as JSON on standard input. What it prints is the result; an exit code other than
@@ -290,10 +286,6 @@ class DeclaredTool:
         )
         self.is_mutating = declaration.mutating
         self._declaration, self._resources = declaration, resources
-
-    def fault(self, arguments: dict[str, Any]) -> str:
-        """Return the fault of the arguments; empty if there is none."""
-        return fault_of(self.schema, arguments)
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""

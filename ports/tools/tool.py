@@ -18,6 +18,7 @@ from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ..process.process import Processes
 from ..process.running import OutputBuffer
+from .arguments import fault_of
 from .text import join_ends
 
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]")
@@ -115,8 +116,11 @@ class Tool(Protocol):
     is_idempotent: bool
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Return the fault of the arguments in one sentence; empty if there is none."""
-        ...
+        """Return the fault of the arguments in one sentence; empty if there is none.
+
+        Where a tool knows none of its own, its schema tells.
+        """
+        return fault_of(self.schema, arguments)
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start a run on the running asyncio loop. Never raises for a mistake of the model."""
