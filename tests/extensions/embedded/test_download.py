@@ -25,7 +25,6 @@ from steersman.extensions.embedded.package_index import PackageIndex
 from steersman.machines.errors import ModelError
 from steersman.ports.models.weights import (
     CatalogueEntry,
-    HubSource,
     PackageSource,
     fetched,
     weights_in,
@@ -112,10 +111,10 @@ def entry_at(*sources) -> CatalogueEntry:
     )
 
 
-def hub(site, content: bytes = WEIGHTS) -> HubSource:
+def hub(site, content: bytes = WEIGHTS) -> str:
     """Publish a file, and return where it is."""
     (site.folder / "toy.gguf").write_bytes(content)
-    return HubSource(url=f"{site.address}/toy.gguf")
+    return f"{site.address}/toy.gguf"
 
 
 def publish(site, weights: bytes = WEIGHTS) -> dict[str, str]:
@@ -184,7 +183,7 @@ def test_without_a_network_no_download_began(tmp_path):
     with HeldPort() as closed:
         url = f"http://127.0.0.1:{closed.number}/toy.gguf"
         with pytest.raises(ModelError, match="cannot be reached: ") as caught:
-            fetch(entry_at(HubSource(url=url)), tmp_path, silent)
+            fetch(entry_at(url), tmp_path, silent)
     assert caught.value.hint.startswith("no download began")
 
 
@@ -208,7 +207,7 @@ def test_a_file_without_end_is_cut_off(site, tmp_path, more):
 
 def test_missing_file_is_said(site, tmp_path):
     """A hub that does not have it is named, without the query of its address."""
-    entry = entry_at(HubSource(url=f"{site.address}/none.gguf?token=secret"))
+    entry = entry_at(f"{site.address}/none.gguf?token=secret")
     with pytest.raises(ModelError, match="answered 404") as caught:
         fetch(entry, tmp_path, silent)
     assert "secret" not in caught.value.message
@@ -300,7 +299,7 @@ def test_the_next_source_is_tried(site, tmp_path):
     environ = publish(site)
     notices: list[str] = []
     with HeldPort() as closed:
-        gone = HubSource(url=f"http://127.0.0.1:{closed.number}/toy.gguf")
+        gone = f"http://127.0.0.1:{closed.number}/toy.gguf"
         entry = entry_at(gone, hub(site, WEIGHTS[:-1] + b"x"), PACKAGES)
         path = fetch(entry, tmp_path, silent, notices.append, environ)
     assert path.read_bytes() == WEIGHTS
@@ -313,7 +312,7 @@ def test_the_next_source_is_tried(site, tmp_path):
 def test_all_sources_that_failed_are_named(site, tmp_path):
     """The message at the end has a line for each of them."""
     site.folder.joinpath("simple").mkdir()
-    entry = entry_at(HubSource(url=f"{site.address}/none.gguf"), PACKAGES)
+    entry = entry_at(f"{site.address}/none.gguf", PACKAGES)
     with pytest.raises(ModelError, match="could not be fetched from any source") as caught:
         fetch(entry, tmp_path, silent, environ=index_at(f"{site.address}/simple"))
     _, first, second = caught.value.message.split("\n")
