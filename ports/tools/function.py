@@ -96,7 +96,7 @@ class Context:
     @property
     def cancelled(self) -> bool:
         """Whether the call is to stop. A coroutine is cancelled besides."""
-        return self._stop.is_requested
+        return self._stop.is_set()
 
     def check(self) -> None:
         """End the call here if it is to stop: for a plain function, between two pieces of its work."""
@@ -300,7 +300,7 @@ class FunctionRun(TaskRun):
         stop.cancel()
         if work.ended.done():
             return await self._told(work)
-        self._stop.request()
+        self._stop.set()
         work.cancel()
         await asyncio.wait((work.ended,), timeout=GRACE)
         is_stopped = self._stopped.is_set()

@@ -19,24 +19,12 @@ class ToolStopped(Exception):
     """Raised inside a worker by `StopFlag.check`; never leaves the run."""
 
 
-class StopFlag:
-    """A request to stop, which a worker checks between two pieces of its work."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def request(self) -> None:
-        """Ask the worker to stop."""
-        self._event.set()
-
-    @property
-    def is_requested(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._event.is_set()
+class StopFlag(threading.Event):
+    """Set to stop a worker, which checks it between two pieces of its work."""
 
     def check(self) -> None:
-        """Raise `ToolStopped` after a request."""
-        if self.is_requested:
+        """Raise `ToolStopped` if the worker is to stop."""
+        if self.is_set():
             raise ToolStopped
 
 
@@ -84,7 +72,7 @@ class ThreadRun(TaskRun):
 
     def stop(self) -> None:
         """Ask the worker to end at its next check."""
-        self._stop.request()
+        self._stop.set()
 
     def _run(self) -> m.ToolResult:
         try:
