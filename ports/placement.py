@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import field
-from msgspec.structs import asdict
 
 from ..machines.errors import ToolError
 from ..machines.value import Value
@@ -71,29 +70,7 @@ class Placement(Protocol):
 async def start_here(command: RemoteCommand, processes: Processes) -> Process:
     """Start a command on this machine, in the folder itself; see `Placement.start`."""
     await asyncio.to_thread(_make_room, command)
-    return _LocalProcess(await processes.spawn(command.process), command)
-
-
-class _LocalProcess:
-    """A command that runs here, after which its files are looked for."""
-
-    def __init__(self, process: Process, command: RemoteCommand) -> None:
-        self._process, self._command = process, command
-
-    @property
-    def pid(self) -> int:
-        """Process id of the command itself."""
-        return self._process.pid
-
-    async def wait(self) -> PlacedResult:
-        """Return when every process that it started has exited."""
-        result = await self._process.wait()
-        missing = tuple(_missing_of(self._command.outputs, self._command.folder))
-        return PlacedResult(**asdict(result), missing=missing)
-
-    def stop(self, grace: float | None = None) -> None:
-        """Begin to stop everything it started."""
-        self._process.stop(grace)
+    return await processes.spawn(command.process)
 
 
 def _make_room(command: RemoteCommand) -> None:
@@ -108,7 +85,7 @@ def _make_room(command: RemoteCommand) -> None:
             raise ToolError(f"the output `{name}` cannot be made: {error.strerror}") from error
 
 
-def _missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:
+def missing_of(outputs: Iterable[str], folder: Path) -> Iterable[str]:
     """Name the declared files and folders that are not in the run's folder."""
     for name in outputs:
         try:

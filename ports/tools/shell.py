@@ -16,7 +16,7 @@ from ...machines.errors import ToolError
 from ...machines.pattern import lazy_pattern
 from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import OUTSIDE
-from ..placement import PlacedResult, Placement, RemoteCommand, start_here
+from ..placement import PlacedResult, Placement, RemoteCommand, missing_of, start_here
 from ..process.own_python import file_command, search_path
 from ..process.process import Process, ProcessResult, ProcessSpec, Spawn
 from . import calling
@@ -138,7 +138,12 @@ class CommandTool:
             return ProcessRun(processes.spawn, spec, _command_result)
         command = _remote_command(spec, arguments, context.folder)
         if placement is None:
-            return ProcessRun(lambda *_: start_here(command, processes), spec, _command_result)
+
+            def ended(result: ProcessResult) -> m.ToolResult:
+                missing = tuple(missing_of(command.outputs, command.folder))
+                return replace(_command_result(result), missing=missing)
+
+            return ProcessRun(lambda *_: start_here(command, processes), spec, ended)
         start, on_output = placement.start, context.on_output
         return ProcessRun(lambda _, tell: start(command, tell), spec, _command_result, on_output)
 
