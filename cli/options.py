@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -26,6 +28,8 @@ Of = Annotated[
         "--session", metavar="ID", help="A session; if left out, the newest of this folder."
     ),
 ]
+
+Options = TypeVar("Options")
 
 
 class CommandGroup(TyperGroup):
@@ -52,3 +56,18 @@ def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:
         rich_markup_mode=None,
         add_completion=False,
     )
+
+
+def taking(options: type[Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
+    """Make a command of a function of one value: its fields are the options and arguments."""
+
+    def made(function: Callable[[Options], int]) -> Callable[..., int]:
+        def command(**given: Any) -> int:
+            return function(options(**given))
+
+        command.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
+        command.__annotations__ = get_type_hints(options, include_extras=True)
+        command.__doc__, command.__module__ = function.__doc__, function.__module__
+        return command
+
+    return made

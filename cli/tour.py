@@ -6,13 +6,16 @@ are those of every chat: a thread presses the keys in the prompt and waits for t
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
@@ -121,16 +124,29 @@ sed -i.old "s/= .*/= $1/" two.txt && rm two.txt.old
 """A command that takes as long as the tour wants, and leaves the result in a file."""
 
 
-def tour(environ: Mapping[str, str], pace: float) -> int:
-    """Run the tour; `pace` scales all pauses, 1 is the usual. Raises `UsageError`."""
-    is_dumb = environ.get("TERM", "").lower() in ("", "dumb", "unknown")
+def tour(
+    pace: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Scales the pauses: 2 is slower.", min=0.0)
+    ] = 1.0,
+) -> int:
+    """Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.
+
+    The session is real, its model is scripted, and the keys are pressed for you.
+
+    Example: steersman tour
+    """
+    is_dumb = os.environ.get("TERM", "").lower() in ("", "dumb", "unknown")
     if is_dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the tour needs a terminal", "run `steersman tour` in one")
     scratch = Path(tempfile.mkdtemp(prefix="steersman-tour-"))
     try:
         folder = _prepared(scratch, pace)
         inside = {
-            **{name: value for name, value in environ.items() if not name.startswith("STEERSMAN_")},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("STEERSMAN_")
+            },
             "STEERSMAN_HOME": str(scratch / "home"),
         }
         for steps, options in (

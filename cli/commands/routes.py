@@ -41,7 +41,7 @@ from ...workflows.positions import choose_for_folder
 from ...workflows.routing import find_table, refusals, routes_of
 from ...workflows.suggestions import table_names
 from ...workflows.table_file import named_table, table_text
-from ..options import Json, Way, group
+from ..options import Json, Way, group, taking
 from ..output import show, show_document, warn
 from .session_command import run_on
 
@@ -65,23 +65,6 @@ Table = Annotated[
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-class DryRun(Value):
-    """The assumptions of a dry run; an empty one is as configured, or as the others imply."""
-
-    state: str = ""
-    busy: str = ""
-    strategy: str = ""
-    auto_queue: str = ""
-    children: int = 0
-    background: int = 0
-    side_talks: int = 0
-    way: str = "auto"
-    cause: str = ""
-    has_goal: bool = False
-    user: str = ""
-    turn_of: str = ""
 
 
 @routes.command("list")
@@ -272,62 +255,51 @@ def routes_use(
     return 0
 
 
-@routes.command("explain")
-def routes_explain(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message.")] = "",
+class DryRun(Value):
+    """The assumptions of a dry run; an empty one is as configured, or as the others imply."""
+
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message.")] = ""
     cause: Annotated[
         str,
         typer.Option(
             metavar="CAUSE", help="Instead of a text: timeout, budget, turn_ended, signal, …"
         ),
-    ] = "",
+    ] = ""
     state: Annotated[
         str, typer.Option(metavar="STATE", help="The situation: idle, busy, delegating, …")
-    ] = "",
-    busy: Annotated[str, typer.Option(metavar="MODE", help="interrupt, steer or queue.")] = "",
-    strategy: Annotated[str, typer.Option(metavar="S", help="keyword, always or never.")] = "",
-    auto_queue: Annotated[str, typer.Option(metavar="X", help="on or off.")] = "",
+    ] = ""
+    busy: Annotated[str, typer.Option(metavar="MODE", help="interrupt, steer or queue.")] = ""
+    strategy: Annotated[str, typer.Option(metavar="S", help="keyword, always or never.")] = ""
+    auto_queue: Annotated[str, typer.Option(metavar="X", help="on or off.")] = ""
     children: Annotated[
         int, typer.Option(metavar="N", min=0, help="Children that the turn waits for.")
-    ] = 0,
+    ] = 0
     background: Annotated[
         int, typer.Option(metavar="N", min=0, help="Children in the background.")
-    ] = 0,
-    side_talks: Annotated[int, typer.Option(metavar="N", min=0, help="Side talks.")] = 0,
-    goal: Annotated[bool, typer.Option("--goal", help="The session works for a goal.")] = False,
-    way: Way = "auto",
-    table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = "",
-    user: Annotated[
-        str, typer.Option(metavar="NAME", help="Who says it: a line of [people].")
-    ] = "",
+    ] = 0
+    side_talks: Annotated[int, typer.Option(metavar="N", min=0, help="Side talks.")] = 0
+    goal: Annotated[bool, typer.Option("--goal", help="The session works for a goal.")] = False
+    way: Way = "auto"
+    table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = ""
+    user: Annotated[str, typer.Option(metavar="NAME", help="Who says it: a line of [people].")] = ""
     turn_of: Annotated[
         str, typer.Option(metavar="NAME", help="Whose turn runs, where that matters.")
-    ] = "",
-    as_json: Json = False,
-) -> int:
+    ] = ""
+    as_json: Json = False
+
+
+@routes.command("explain")
+@taking(DryRun)
+def routes_explain(dry: DryRun) -> int:
     """Show what a message or a cause would do, and by which rows; does nothing.
 
     Example: steersman routes explain "how is it going?" --children 2
     """
-    dry = DryRun(
-        state=state,
-        busy=busy,
-        strategy=strategy,
-        auto_queue=auto_queue,
-        children=children,
-        background=background,
-        side_talks=side_talks,
-        way=way,
-        user=user,
-        turn_of=turn_of,
-        cause=cause,
-        has_goal=goal,
-    )
-    if bool(text) == bool(dry.cause):
+    if bool(dry.text) == bool(dry.cause):
         raise UsageError("a dry run is of a text, or of a cause", "give TEXT, or --cause CAUSE")
-    routes = _table(table)
-    data = _explain_cause(routes, dry) if dry.cause else _explain_message(routes, text, dry)
-    if as_json:
+    routes = _table(dry.table)
+    data = _explain_cause(routes, dry) if dry.cause else _explain_message(routes, dry)
+    if dry.as_json:
         show_document(data)
     else:
         show(draw_explanation(data))
@@ -342,18 +314,20 @@ def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
     return cause_explanation(routes, cause, _recipients(_config(), _state(dry), dry))
 
 
-def _explain_message(routes: Routes, text: str, dry: DryRun) -> dict[str, Any]:
+def _explain_message(routes: Routes, dry: DryRun) -> dict[str, Any]:
     from ...gateway.commands.registry import NAMES
 
     _require("--as", dry.way, WAYS)
     config = _config()
     words = config.auto_queue.keywords
-    found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
+    found, to, rest = as_said(
+        dry.text, dry.way, lambda said, way: classify(said, words, way, NAMES)
+    )
     doing, policy = _state(dry), _policy_of_routes(config, dry)
     recipients = _recipients(config, doing, dry)
     if to not in ("", "all", "parent"):
         recipients = _with_name(recipients, to.partition("/")[0])
-    data = explanation(routes, text, found, doing, policy, recipients, to)
+    data = explanation(routes, dry.text, found, doing, policy, recipients, to)
     data["told"] = _acknowledgement(data, rest)
     return _weighed(config, routes, data, rest, dry) if dry.user or dry.turn_of else data
 
@@ -404,7 +378,7 @@ def _recipients(config: Config, doing: str, dry: DryRun) -> list[Recipient]:
         dry.background,
         dry.side_talks,
         detached=config.detached,
-        has_goal=dry.has_goal,
+        has_goal=dry.goal,
     )
 
 

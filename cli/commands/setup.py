@@ -30,6 +30,7 @@ from ...workflows.own_config import prepare_model
 from ...workflows.paths import Paths
 from ...workflows.providers import EMBEDDED
 from ...workflows.stored_keys import store_key
+from ..options import taking
 from ..output import show, warn
 from .models import chosen, models_fetch
 
@@ -44,46 +45,36 @@ _NOTHING = "nothing was written"
 
 
 class SetupOptions(Value):
-    """The command line of `steersman setup`; `seconds` limits the answer of the model."""
+    """The command line of `steersman setup`; `timeout` limits the answer of the model."""
 
-    provider: str = ""
-    base_url: str = ""
-    key_env: str = ""
-    key_file: str = ""
-    model: str = ""
-    seconds: float = 60.0
-    is_yes: bool = False
-    is_untested: bool = False
-
-
-def choose_model(
     provider: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             help="anthropic, openai, openrouter, ollama, llama.cpp, local; compatible.",
         ),
-    ] = "",
+    ] = ""
     base_url: Annotated[
         str, typer.Option(metavar="URL", help="The address, of any server with chat completions.")
-    ] = "",
+    ] = ""
     key_env: Annotated[
         str, typer.Option(metavar="NAME", help="The environment variable that has the key.")
-    ] = "",
+    ] = ""
     key_file: Annotated[
         str, typer.Option(metavar="FILE", help="A file with the key, which is copied.")
-    ] = "",
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="The server's name of the model.")
-    ] = "",
+    ] = ""
+    model: Annotated[str, typer.Option(metavar="NAME", help="The server's name of the model.")] = ""
     timeout: Annotated[
         float, typer.Option(help="Time limit for the model's answer in seconds.", min=1.0)
-    ] = 60.0,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; replace what is there.")] = False,
-    untested: Annotated[
-        bool, typer.Option("--untested", help="Write it without trying it.")
-    ] = False,
-) -> int:
+    ] = 60.0
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; replace what is there.")] = False
+    untested: Annotated[bool, typer.Option("--untested", help="Write it without trying it.")] = (
+        False
+    )
+
+
+@taking(SetupOptions)
+def setup(options: SetupOptions) -> int:
     """Choose a model, try it, and make it the default of new chats.
 
     In a terminal it asks for what is left out. A key is kept in a private file, never in config.toml.
@@ -91,26 +82,16 @@ def choose_model(
 
     Example: steersman setup --provider openai --key-file key.txt --model gpt-5-mini
     """
-    options = SetupOptions(
-        provider=provider,
-        base_url=base_url,
-        key_env=key_env,
-        key_file=key_file,
-        model=model,
-        seconds=timeout,
-        is_yes=yes,
-        is_untested=untested,
-    )
     paths = Paths.of(os.environ)
     config = load(paths, Path.cwd(), os.environ)
-    setup = _Setup(options, os.environ, paths)
-    found, secret = setup.with_key(setup.beginning())
+    asked = _Setup(options, os.environ, paths)
+    found, secret = asked.with_key(asked.beginning())
     known = {**os.environ, **({KEY: secret} if secret else {})}
-    found = setup.with_model(found, known)
+    found = asked.with_model(found, known)
     write = _prepared(paths, config, found)
-    setup.confirm(config, found)
-    if not untested:
-        setup.try_out(found, known)
+    asked.confirm(config, found)
+    if not options.untested:
+        asked.try_out(found, known)
     if secret:
         show(f"The key is in {store_key(paths, KEY, secret)}, which only you can read.")
     show(f"[models.{NAME}] is in {write()}.")
@@ -124,7 +105,7 @@ class _Setup:
         self._options = options
         self._environ = environ
         self._paths = paths
-        self._can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not options.is_yes
+        self._can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not options.yes
 
     def beginning(self) -> ModelConfig:
         """Choose a provider, and the address of one that has none."""
@@ -204,7 +185,7 @@ class _Setup:
         listed: Sequence[str],
     ) -> None:
         """Raise `ModelError` if there is no server, and no name of a model to try."""
-        if listed or self._options.model or self._options.is_untested:
+        if listed or self._options.model or self._options.untested:
             return
         found = provider.reach(model, environ, _REACH)
         if found.status == "bad":
@@ -236,13 +217,13 @@ class _Setup:
 
     async def _word(self, model: Model) -> None:
         try:
-            await say_ready(model, self._options.seconds, warn)
+            await say_ready(model, self._options.timeout, warn)
         finally:
             await model.aclose()
 
     def _agree(self, what: str, question: str, otherwise: str) -> None:
         """Go on only with a yes; raises `UsageError` else."""
-        if self._options.is_yes:
+        if self._options.yes:
             return
         if not self._can_ask or self._ask(f"{what}. {question} [y/N] ").lower() not in ("y", "yes"):
             raise UsageError(what, otherwise if not self._can_ask else _NOTHING)

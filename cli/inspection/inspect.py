@@ -3,21 +3,104 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, cast
 
+import typer
 from msgspec.structs import replace
 
+from ...gateway.home.home import named_session
 from ...gateway.views.journal_view import EntryFilter, changes, entry_line, listed
 from ...gateway.wording.formats import clock, document_lines, iso, one_line
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UsageError
+from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
+from ...machines.value import Value
+from ...workflows.foreign_file import read_text
+from ...workflows.home_folder import expanded
+from ..options import Json, Session, taking
 from ..output import document, escaped, show, show_document, show_lines
 from ..stored import stored
-from .view import DUMP, InspectOptions, dump_at, dump_now, printed, saved_dump, seq_at
+from .view import dump_at, dump_now, printed, seq_at
+
+FORMATS = ("tree", "toml", "json", "mermaid", "svg")
+DUMP = "the output of `steersman inspect ID --format json` is one"
+
+
+class InspectOptions(Value):
+    """The command line of `steersman inspect`; `diff` are two moments, `kind` to `last` filters."""
+
+    session: Session = "last"
+    form: Annotated[
+        str,
+        typer.Option("--format", metavar="FORMAT", help="tree, toml, json, mermaid or svg."),
+    ] = "tree"
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="SEQ|TIME",
+            help="A past moment: 48, 14:03, yesterday 14:03, tue 14:03, 5m ago, 2026-11-17T14:03.",
+        ),
+    ] = ""
+    watch: Annotated[bool, typer.Option("--watch", help="Update the output until Ctrl-C.")] = False
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--diff", metavar="A B", help="Show the changes between two moments."),
+    ] = None
+    events: Annotated[bool, typer.Option("--events", help="List the journal.")] = False
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Events of a kind, or `tool_*`; repeatable."),
+    ] = None
+    since: Annotated[
+        str, typer.Option("--since", metavar="SEQ|TIME", help="Events from then on.")
+    ] = ""
+    until: Annotated[
+        str, typer.Option("--until", metavar="SEQ|TIME", help="Events up to then.")
+    ] = ""
+    turn: Annotated[str, typer.Option("--turn", metavar="ID", help="Events of a turn.")] = ""
+    item: Annotated[str, typer.Option("--item", metavar="ID", help="Events of a message.")] = ""
+    last: Annotated[int, typer.Option("--last", metavar="N", help="The last N events.")] = 0
+
+    def require_sense(self) -> None:
+        """Raise `UsageError` for options that exclude each other."""
+        if self.form not in FORMATS:
+            raise UsageError(f"there is no format `{self.form}`", f"formats: {', '.join(FORMATS)}")
+        ways = {
+            "--events": self.events,
+            "--diff": self.diff,
+            "--at": self.at,
+            "--watch": self.watch and not self.events,
+        }
+        asked = [name for name, value in ways.items() if value]
+        if len(asked) > 1:
+            raise UsageError(f"{' and '.join(asked)} exclude each other", "ask for one of them")
+        if asked and asked[0] != "--at" and self.form in ("mermaid", "svg"):
+            raise UsageError(f"{asked[0]} has no format `{self.form}`", "formats: tree, toml, json")
+        filters = (self.kind, self.since, self.until, self.turn, self.item, self.last)
+        if any(filters) and not self.events:
+            raise UsageError("this filters the journal", "add `--events`")
+
+
+def saved_dump(options: InspectOptions) -> dict[str, Any]:
+    """Open a dump that was saved as JSON, by the path of its file. Raises `UsageError`."""
+    if options.at or options.diff or options.watch or options.events:
+        raise UsageError("a saved dump is one moment", "only `--format` goes with a file")
+    if options.form == "mermaid":
+        raise UsageError("a saved dump has no format `mermaid`", "formats: tree, toml, json, svg")
+    path = expanded(options.session)
+    try:
+        data = parse_json(read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"`{path}` cannot be opened: {error}", DUMP) from error
+    if not isinstance(data, dict) or "turns" not in data or "actors" not in data:
+        raise UsageError(f"`{path}` is no dump of a session", DUMP)
+    return cast("dict[str, Any]", data)
 
 
 def show_difference(
@@ -90,7 +173,6 @@ def list_events(
     store: Store,
     row: SessionRow,
     options: InspectOptions,
-    environ: Mapping[str, str],
 ) -> int:
     """Print the entries that match, oldest first; with `--watch` also each new one.
 
@@ -104,7 +186,7 @@ def list_events(
     head = {"session": row.session}
     if options.form == "tree":
         show_lines(map(entry_line, shown))
-    elif options.watches:
+    elif options.watch:
         show_lines(document(view, None) for view in shown)
     elif options.form == "json":
         show_lines(map(escaped, document_lines(head, "events", shown)))
@@ -112,11 +194,11 @@ def list_events(
         from ..output import toml_lines
 
         show_lines(toml_lines(head, "events", shown))
-    if options.watches:  # each entry after those of `row`, until Ctrl-C
+    if options.watch:  # each entry after those of `row`, until Ctrl-C
         from . import watching
 
         seq = row.seq
-        for _ in watching.changes(environ, store, row.session):
+        for _ in watching.changes(os.environ, store, row.session):
             newest = store.row(row.session).seq
             for view in listed(store, row.session, replace(wanted, after=seq, upto=newest)):
                 data = redactor.data(view)
@@ -130,30 +212,35 @@ def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilt
     after = seq_at(store, row, options.since) if options.since else 0
     after -= options.since.strip().isdigit()
     upto = seq_at(store, row, options.until) if options.until else row.seq
-    kinds, turn, item = options.kinds, options.turn, options.item
+    kinds, turn, item = tuple(options.kind or ()), options.turn, options.item
     return EntryFilter(kinds=kinds, turn=turn, item=item, after=after, upto=upto)
 
 
-def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
-    """Print what the options ask for of a session. Raises `UsageError`."""
+@taking(InspectOptions)
+def inspect_session(options: InspectOptions) -> int:
+    """Show what every part of a session is doing, or was doing at any moment.
+
+    Mermaid is the last turn as a sequence diagram, SVG the tree as a picture. A path, such as
+    ./dump.json, opens a dump that was saved as JSON.
+
+    Example: steersman inspect last --at "5m ago"
+    """
     options.require_sense()
     if "/" in options.session:
         try:
-            show(printed(saved_dump(options), options.form, environ), is_coloured=True)
+            show(printed(saved_dump(options), options.form, os.environ), is_coloured=True)
         except (LookupError, TypeError, AttributeError) as error:
             raise UsageError(f"`{options.session}` is no whole dump of a session", DUMP) from error
         return 0
-    from ...gateway.home.home import named_session
-
-    with stored(environ) as store:
+    with stored(os.environ) as store:
         row = named_session(store, options.session)
-        redactor = redactor_of(environ, row.folder)
-        if options.lists_events:
-            return list_events(redactor, store, row, options, environ)
-        if options.watches:
+        redactor = redactor_of(os.environ, row.folder)
+        if options.events:
+            return list_events(redactor, store, row, options)
+        if options.watch:
             from .watching import watch
 
-            return watch(environ, store, row, options.form)
+            return watch(os.environ, store, row, options.form)
         if options.diff:
             return show_difference(redactor, store, row, options.diff, options.form)
         if options.form == "mermaid":  # the last turn up to a moment
@@ -162,24 +249,39 @@ def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
             seq = seq_at(store, row, options.at) if options.at else row.seq
             show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
             return 0
-        data = dump_at(store, row, options.at) if options.at else dump_now(environ, store, row)
-    show(printed(redactor.data(data), options.form, environ), is_coloured=True)
+        data = dump_at(store, row, options.at) if options.at else dump_now(os.environ, store, row)
+    show(printed(redactor.data(data), options.form, os.environ), is_coloured=True)
     return 0
 
 
 STORY_FORMATS = ("text", "json", "toml", "mermaid")
 
 
-def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) -> int:
-    """Print the history of a message: each entry, its transitions, and its time. Raises `UsageError`."""
+def tell_why(
+    session: Session = "last",
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="MESSAGE", help="Its number, id or receipt; if left out, the newest."
+        ),
+    ] = "last",
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="text, json, toml or mermaid.")
+    ] = "text",
+    as_json: Json = False,
+) -> int:
+    """Tell the story of one message: what became of it, when, by which rule, and what it waits for.
+
+    Example: steersman why last 2
+    """
+    form = "json" if as_json else form
     if form not in STORY_FORMATS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(STORY_FORMATS)}")
-    from ...gateway.home.home import named_session
     from ...gateway.views.story import story_of
 
-    with stored(environ) as store:
+    with stored(os.environ) as store:
         row = named_session(store, session)
-        redactor = redactor_of(environ, row.folder)
+        redactor = redactor_of(os.environ, row.folder)
         is_owned = store.is_owned(row.session)
         story, entries = story_of(store, row, message, redactor, is_owned=is_owned)
     view = redactor.data(story)

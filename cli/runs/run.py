@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ...gateway.client import SessionClient
-from ...gateway.home.home import open_store
+from ...gateway.home.home import find_session, open_store
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of, was_taken_back
@@ -31,6 +34,7 @@ from ...workflows.foreign_file import read_text
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ..chat_options import work_folder
+from ..options import Folder, JsonLines, Yes, taking
 from ..output import show, show_document
 from ..signals import SignalExit, leave_on_signals
 
@@ -38,20 +42,42 @@ from ..signals import SignalExit, leave_on_signals
 class RunOptions(Value):
     """The command line of `steersman run`; `again` and `done` name work of unknown outcome.
 
-    `cluster` is where remote steps run; empty: here.
+    `on` is where remote steps run; empty: here.
     """
 
-    file: str = ""
-    variables: tuple[str, ...] = ()
-    resume: str = ""
-    again: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
-    cluster: str = ""
-    folder: Path = Path()
-    model: str = ""
-    is_json: bool = False
-    is_dry: bool = False
-    is_yes: bool = False
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="A workflow's file, or the name of one.")
+    ] = ""
+    var: Annotated[
+        list[str] | None,
+        typer.Option("--var", metavar="NAME=VALUE", help="Set a variable; may be repeated."),
+    ] = None
+    resume: Annotated[
+        str,
+        typer.Option("--resume", metavar="RUN", help="Resume this run, or the `last`."),
+    ] = ""
+    again: Annotated[
+        list[str] | None,
+        typer.Option("--again", metavar="ITEM", help="Repeat this work of unknown outcome."),
+    ] = None
+    done: Annotated[
+        list[str] | None,
+        typer.Option("--done", metavar="ITEM", help="Treat this work as done."),
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = (
+        False
+    )
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="CLUSTER",
+            help="Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`.",
+        ),
+    ] = ""
+    cwd: Folder = None
+    model: Annotated[str, typer.Option(metavar="NAME", help="A model for all agents.")] = ""
+    as_json: JsonLines = False
+    yes: Yes = False
 
 
 RunInterface = Callable[[Host, Callable[[], SessionClient]], int]
@@ -114,21 +140,25 @@ def _name(run: RunRecord, work: Work) -> str:
     return f"{record.name(index)} ({step}:{index + 1})" if record.is_many else step
 
 
-def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
-    """Start, resume or plan a run; return the exit code."""
+@taking(RunOptions)
+def run_workflow(options: RunOptions) -> int:
+    """Run a workflow; Ctrl-C interrupts it, and --resume continues it.
+
+    Example: steersman run codemod.toml --var find=old_name
+    """
     _require_sense(options)
-    if options.cluster:
-        EXTENSIONS.load("ray").require(options.cluster)
-    folder = work_folder(options.folder)
-    paths = Paths.of(environ)
+    if options.on:
+        EXTENSIONS.load("ray").require(options.on)
+    folder = work_folder(options.cwd or Path.cwd())
+    paths = Paths.of(os.environ)
     if options.resume:
-        return _resume(options, environ, paths, folder)
-    plan, config = _read(options, environ, paths, folder)
-    if options.is_dry:
-        return show_plan(plan, as_json=options.is_json)
+        return _resume(options, paths, folder)
+    plan, config = _read(options, paths, folder)
+    if options.dry_run:
+        return show_plan(plan, as_json=options.as_json)
 
     def begin(host: Host) -> SessionClient:
-        if options.cluster and not any(step.remote for step in plan.spec.steps):
+        if options.on and not any(step.remote for step in plan.spec.steps):
             host.notices.append(f"no step of {plan.spec.file} has `remote`: all of it runs here")
         conversation = host.begin(folder, plan)
         go_on(conversation)
@@ -136,12 +166,12 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 
     variables = dict(plan.variables)
     wanted = {"workflow": plan.spec.file, "variables": variables, "folder": str(folder)}
-    return _show(options, environ, paths, config, begin, wanted)
+    return _show(options, paths, config, begin, wanted)
 
 
 def _require_sense(options: RunOptions) -> None:
     """Refuse options that exclude each other."""
-    if options.resume and (options.variables or options.is_dry):
+    if options.resume and (options.var or options.dry_run):
         raise UsageError(
             "`--resume` continues a run with its own variables",
             "leave out `--var` and `--dry-run`, or leave out `--resume` to start a new run",
@@ -156,19 +186,19 @@ def _require_sense(options: RunOptions) -> None:
         )
 
 
-def _read(
-    options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path
-) -> tuple[RunPlan, Config]:
+def _read(options: RunOptions, paths: Paths, folder: Path) -> tuple[RunPlan, Config]:
     from ...workflows.flow.check import Surroundings, checked_workflow
     from ...workflows.flow.variables import bind_texts
     from ...workflows.flow.workflow_file import find_workflow
 
     path = find_workflow(options.file, paths, folder)
-    spec, config = checked_workflow(path, Surroundings(paths=paths, folder=folder, environ=environ))
-    return RunPlan(spec=spec, variables=bind_texts(spec, options.variables)), config
+    spec, config = checked_workflow(
+        path, Surroundings(paths=paths, folder=folder, environ=os.environ)
+    )
+    return RunPlan(spec=spec, variables=bind_texts(spec, options.var or ())), config
 
 
-def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path) -> int:
+def _resume(options: RunOptions, paths: Paths, folder: Path) -> int:
     record, run = _find(paths, options.resume, folder, Path(options.file).stem)
     known = {run.workflow.name, Path(run.workflow.file).stem}
     if options.file and Path(options.file).stem not in known:
@@ -184,8 +214,8 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             f"run `{record.id}` {why}", f"`{_start_command(plan)}` starts a new run"
         )
     work = {
-        "again": chosen_work(run, options.again, "--again"),
-        "done": chosen_work(run, options.done, "--done"),
+        "again": chosen_work(run, options.again or (), "--again"),
+        "done": chosen_work(run, options.done or (), "--done"),
     }
     left = unknown_work(run, plan.spec, {*work["again"], *work["done"]})
     if left:
@@ -194,7 +224,7 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             f"check, then `steersman run --resume {record.id}` with `--again ITEM` to repeat it, "
             "or `--done ITEM` if it was done",
         )
-    config = config_of_run(run.workflow, Path(record.folder), paths, environ)
+    config = config_of_run(run.workflow, Path(record.folder), paths, os.environ)
 
     def resume(host: Host) -> SessionClient:
         conversation = host.resume(record.id)
@@ -206,7 +236,7 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
         go_on(conversation, work["again"], work["done"])
         return conversation
 
-    return _show(options, environ, paths, config, resume, {"resume_run": record.id}, work)
+    return _show(options, paths, config, resume, {"resume_run": record.id}, work)
 
 
 def _has_changed(copy: WorkflowCopy) -> bool:
@@ -230,8 +260,6 @@ def _start_command(plan: RunPlan) -> str:
 
 def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
     """Find a run: the newest of this folder, if there is one of this workflow, or by its id."""
-    from ...gateway.home.home import find_session
-
     with closing(open_store(paths, read_only=True)) as store:
         rows = [row for row in store.sessions() if row.workflow and not row.parent]
         if name == "last":
@@ -256,7 +284,6 @@ def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[Session
 
 def _show(
     options: RunOptions,
-    environ: Mapping[str, str],
     paths: Paths,
     config: Config,
     open_it: Callable[[Host], SessionClient],
@@ -267,19 +294,19 @@ def _show(
 
     `wanted` is the request that opens it at the server, `work` the one that continues it.
     """
-    interface, can_ask = _interface(options, environ)
+    interface, can_ask = _interface(options)
     launch = LaunchOptions(
-        model=options.model, is_yes=options.is_yes, can_ask=can_ask, cluster=options.cluster
+        model=options.model, is_yes=options.yes, can_ask=can_ask, cluster=options.on
     )
-    may_leave = can_ask and not (options.cluster or options.is_json)
+    may_leave = can_ask and not (options.on or options.as_json)
     if may_leave and config.auto_queue.persistence.enabled:
         server = server_of(paths.state)
         if server is not None:
             from ..attach import run_there
 
-            given = {**wanted, "model": options.model, "is_yes": options.is_yes}
-            return run_there(paths, config, server, given, work or {}, environ)
-    host = Host(paths, config, environ, launch)
+            given = {**wanted, "model": options.model, "is_yes": options.yes}
+            return run_there(paths, config, server, given, work or {}, os.environ)
+    host = Host(paths, config, os.environ, launch)
     try:
         with leave_on_signals():
             return interface(host, lambda: open_it(host))
@@ -289,13 +316,13 @@ def _show(
         host.close()
 
 
-def _interface(options: RunOptions, environ: Mapping[str, str]) -> tuple[RunInterface, bool]:
-    if options.is_json:
+def _interface(options: RunOptions) -> tuple[RunInterface, bool]:
+    if options.as_json:
         from .plain import run_json
 
         return run_json, True
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if is_terminal and environ.get("TERM", "").lower() not in ("", "dumb", "unknown"):
+    if is_terminal and os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown"):
         from .prompt import run_at_prompt
 
         return run_at_prompt, True
