@@ -26,46 +26,22 @@ from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import size_of
 from ..options import Json, Session, group
 from ..output import show, show_document
-from ..sessions import (
+from ..stored import stored
+from .session_changes import (
     delete_session,
     export_session,
     finalize_session,
     fork_session,
     import_session,
-    list_sessions,
     rename_session,
-    search_sessions,
-    show_session,
 )
-from ..stored import stored
 from .session_command import EXCEPTIONS, twin
+from .session_list import list_sessions, search_sessions, show_session
 
 sessions = group("List, read and resume sessions.", "steersman sessions list")
 
 
-@sessions.command("list")
-def sessions_list(
-    with_size: Annotated[bool, typer.Option("--size", help="Show the disk usage of each.")] = False,
-    as_json: Json = False,
-) -> int:
-    """List sessions, newest first.
-
-    Example: steersman sessions list --json
-    """
-    return list_sessions(os.environ, with_size=with_size, as_json=as_json)
-
-
-@sessions.command("show")
-def sessions_show(session: Session, as_json: Json = False) -> int:
-    """Print a session's conversation.
-
-    Example: steersman sessions show last
-    """
-    return show_session(os.environ, session, as_json=as_json)
-
-
-@sessions.command("resume")
-def sessions_resume(session: Session) -> int:
+def resume_session(session: Session) -> int:
     """Open a chat on a session; nothing runs until you resume it.
 
     Example: steersman sessions resume last
@@ -76,79 +52,7 @@ def sessions_resume(session: Session) -> int:
     return chat(ChatOptions(resume=session, folder=Path.cwd()), os.environ)
 
 
-sessions.command("revert")(twin(revert, Session))
-
-
-@sessions.command("rename")
-def sessions_rename(
-    session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
-    as_json: Json = False,
-) -> int:
-    """Give a session a name by which it can be found.
-
-    Example: steersman sessions rename last "the zod migration"
-    """
-    return rename_session(os.environ, session, name, as_json=as_json)
-
-
-@sessions.command("search")
-def sessions_search(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name or a message.")],
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to show.")] = 50,
-    as_json: Json = False,
-) -> int:
-    """Search the messages of all sessions.
-
-    Example: steersman sessions search "streaming parser"
-    """
-    return search_sessions(os.environ, text, limit, as_json=as_json)
-
-
-@sessions.command("fork")
-def sessions_fork(
-    session: Session,
-    at: Annotated[
-        str, typer.Option("--at", metavar="TURN", help="The last turn to copy, as 3 or t3.")
-    ] = "",
-    as_json: Json = False,
-) -> int:
-    """Start a new session with the conversation of this one; files are not touched.
-
-    Example: steersman sessions fork last --at 3
-    """
-    return fork_session(os.environ, session, at, as_json=as_json)
-
-
-@sessions.command("finalize")
-def sessions_finalize(session: Session, as_json: Json = False) -> int:
-    """End a session permanently; it stays readable.
-
-    Example: steersman sessions finalize last
-    """
-    return finalize_session(os.environ, session, as_json=as_json)
-
-
-@sessions.command("export")
-def sessions_export(
-    session: Session,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="If left out, standard output.")
-    ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="markdown or json.")] = "",
-    whole: Annotated[
-        bool, typer.Option("--whole", help="JSON with all data, including secrets.")
-    ] = False,
-) -> int:
-    """Write a session as Markdown, or as JSON for `sessions import`.
-
-    Example: steersman sessions export last session.json
-    """
-    return export_session(os.environ, session, file, form, is_whole=whole)
-
-
-@sessions.command("trace")
-def sessions_trace(
+def trace_session(
     session: Session,
     endpoint: Annotated[
         str,
@@ -189,36 +93,7 @@ def sessions_trace(
     return 0
 
 
-@sessions.command("import")
-def sessions_import(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file written by `export`.")],
-    new_id: Annotated[
-        bool, typer.Option("--new-id", help="Import it under a new id if it exists already.")
-    ] = False,
-    as_json: Json = False,
-) -> int:
-    """Import an exported session; runs nothing.
-
-    Example: steersman sessions import session.json
-    """
-    return import_session(os.environ, file, is_new=new_id, as_json=as_json)
-
-
-@sessions.command("delete")
-def sessions_delete(
-    session: Session,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: Json = False,
-) -> int:
-    """Delete a session permanently, with its outputs and copies of files.
-
-    Example: steersman sessions delete 9f3a --yes
-    """
-    return delete_session(os.environ, session, is_sure=yes, as_json=as_json)
-
-
-@sessions.command("prune")
-def sessions_prune(
+def prune_sessions(
     with_finalized: Annotated[
         bool, typer.Option("--finalized", help="Also take finalized sessions.")
     ] = False,
@@ -291,7 +166,23 @@ def _count(number: int) -> str:
     return f"{number} session{'s' * (number != 1)}"
 
 
-_by_hand = {command.name for command in sessions.registered_commands}
+_BY_HAND = {
+    "list": list_sessions,
+    "show": show_session,
+    "resume": resume_session,
+    "revert": twin(revert, Session),
+    "rename": rename_session,
+    "search": search_sessions,
+    "fork": fork_session,
+    "finalize": finalize_session,
+    "export": export_session,
+    "trace": trace_session,
+    "import": import_session,
+    "delete": delete_session,
+    "prune": prune_sessions,
+}
+for _name, _command in _BY_HAND.items():
+    sessions.command(_name)(_command)
 for _name, _declared in COMMANDS.built_in.items():
-    if _name not in EXCEPTIONS and _name not in _by_hand:
+    if _name not in EXCEPTIONS and _name not in _BY_HAND:
         sessions.command(_name)(twin(_declared, Session))

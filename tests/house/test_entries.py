@@ -88,7 +88,11 @@ def test_a_command_that_changes_a_session_touches_few_modules(modules: list[Any]
 
     Others that use it: an export writes the name as an entry, an edit of the last message names a fork.
     """
-    users = {"gateway/views/session_file.py", "gateway/commands/edit_last.py", "cli/sessions.py"}
+    users = {
+        "gateway/views/session_file.py",
+        "gateway/commands/edit_last.py",
+        "cli/commands/session_changes.py",
+    }
     names = {"Rename", "SessionRenamed"}
     found = {
         module.name

@@ -34,7 +34,7 @@ LARGEST = 100_000
 """Bytes of a request: what is larger is started in the usual way."""
 MORE = (
     "steersman.cli.app",
-    "steersman.cli.sessions",
+    "steersman.cli.commands.sessions",
     "steersman.gateway.commands.registry",
     "steersman.gateway.views.tree",
     "steersman.gateway.remote_session",

@@ -1,0 +1,209 @@
+"""The commands of `steersman sessions` that change sessions, or copy them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...gateway.commands.session import clean_name, finalize, rename
+from ...gateway.home.home import find_session, named_session, open_store
+from ...gateway.home.retention import delete, family, queues_folder
+from ...gateway.host.host import Host
+from ...gateway.host.offline_writer import writing
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.reach import SessionReach
+from ...gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
+from ...gateway.wording.formats import size_text
+from ...gateway.wording.redaction import redactor_of
+from ...journal import entries as e
+from ...machines.errors import SteersmanError, UsageError
+from ...workflows.config import load
+from ...workflows.home_place import storage_of
+from ...workflows.paths import Paths
+from ..options import Json, Session
+from ..output import escaped, show, show_document, show_lines, warn
+from ..stored import stored
+
+FORMATS = ("markdown", "json")
+
+
+def rename_session(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    as_json: Json = False,
+) -> int:
+    """Give a session a name by which it can be found.
+
+    Example: steersman sessions rename last "the zod migration"
+    """
+    cleaned = clean_name(name)
+    if not cleaned:
+        raise UsageError("that is no name", 'steersman sessions rename last "the zod migration"')
+    paths = Paths.of(os.environ)
+    with closing(open_store(paths)) as store:
+        row = named_session(store, session)
+        if store.is_owned(row.session):
+            receipt = (
+                SessionReach(paths, os.environ, store).remote(row.session).run(rename(cleaned))
+            )
+            if receipt["type"] != "result" or not receipt["ok"]:
+                raise SteersmanError(f"session `{row.session}` was not renamed", "try again")
+        else:
+            with writing(store, row.session) as offline_writer:
+                offline_writer.write(time.time(), e.SessionRenamed(name=cleaned))
+    _print({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
+    return 0
+
+
+def fork_session(
+    session: Session,
+    at: Annotated[
+        str, typer.Option("--at", metavar="TURN", help="The last turn to copy, as 3 or t3.")
+    ] = "",
+    as_json: Json = False,
+) -> int:
+    """Start a new session with the conversation of this one; files are not touched.
+
+    Example: steersman sessions fork last --at 3
+    """
+    with closing(open_store(Paths.of(os.environ))) as store:
+        row = named_session(store, session)
+        made = fork(store, row, at, time.time())
+    text = f"{made}: `steersman chat --resume {made}`. It has the conversation and the settings: "
+    text += "files are as they are, and nothing waits."
+    _print({"session": made, "forked_from": row.session}, text, as_json)
+    return 0
+
+
+def export_session(
+    session: Session,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="If left out, standard output.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="markdown or json.")] = "",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="JSON with all data, including secrets.")
+    ] = False,
+) -> int:
+    """Write a session as Markdown, or as JSON for `sessions import`.
+
+    Example: steersman sessions export last session.json
+    """
+    form = form or ("json" if file is not None and file.suffix == ".json" else "markdown")
+    if form not in FORMATS:
+        raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
+    with stored(os.environ) as store:
+        row = named_session(store, session)
+        redactor = redactor_of(os.environ, row.folder)
+        lines: Iterator[str]
+        if form == "json":
+            lines = map(escaped, exported(store, row, None if whole else redactor))
+        else:
+            lines = markdown(store, row, redactor)
+        if file is None:
+            show_lines(lines)
+        else:
+            try:
+                write_new(file, lines)
+            except OSError as error:
+                hint = "name a file that does not exist yet"
+                raise SteersmanError(f"`{file}` was not written: {error.strerror}", hint) from error
+            warn(f"{row.session}: {file}")
+    return 0
+
+
+def import_session(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file written by `export`.")],
+    new_id: Annotated[
+        bool, typer.Option("--new-id", help="Import it under a new id if it exists already.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Import an exported session; runs nothing.
+
+    Example: steersman sessions import session.json
+    """
+    paths, here = Paths.of(os.environ), Path.cwd()
+    data, agent = read_export(file), load(paths, here, os.environ).default_agent
+    name = secrets.token_hex(4) if new_id else ""
+    with closing(open_store(paths)) as store:
+        session, was_new = imported(store, data, str(file), str(here), agent, name)
+    text = (
+        f"{session}: imported into {here}; nothing runs, and nothing is allowed that was allowed there. "
+        f"`steersman chat --resume {session}` goes on with it."
+        if was_new
+        else f"{session} is here already."
+    )
+    _print({"session": session, "new": was_new}, text, as_json)
+    return 0
+
+
+def delete_session(
+    session: Session,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Delete a session permanently, with its outputs and copies of files.
+
+    Example: steersman sessions delete 9f3a --yes
+    """
+    paths = Paths.of(os.environ)
+    config = load(paths, Path.cwd(), os.environ)
+    queues = queues_folder(paths, config)
+    with closing(open_store(paths)) as store:
+        rows = store.sessions()
+        row = find_session(rows, session)
+        below = len(family(rows, row.session)) - 1
+        if not yes and not _confirmed(row.session, row.name, below):
+            raise UsageError(
+                "nothing was deleted",
+                f"`steersman sessions delete {row.session} --yes` does not ask",
+            )
+        ids, freed = delete(store, storage_of(paths, os.environ), queues, row.session)
+        store.compact()
+    text = f"Deleted: {', '.join(ids)}"
+    _print({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
+    return 0
+
+
+def finalize_session(session: Session, as_json: Json = False) -> int:
+    """End a session permanently; it stays readable.
+
+    Example: steersman sessions finalize last
+    """
+    paths = Paths.of(os.environ)
+    with closing(open_store(paths)) as store:
+        row = named_session(store, session)
+        is_owned = store.is_owned(row.session)
+        if is_owned:
+            SessionReach(paths, os.environ, store).remote(row.session).run(finalize())
+    if not is_owned and row.state != "finalized":
+        config = load(paths, Path(row.folder), os.environ)
+        with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
+            host.resume(row.session).finalize()
+    _print({"finalized": row.session}, f"{row.session} is finalized.", as_json)
+    return 0
+
+
+def _confirmed(session: str, name: str, below: int) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    called = f' "{redactor_of(os.environ).line(name)}"' if name else ""
+    others = f" and {below} of its subagents" if below else ""
+    warn(f"Delete session {session}{called}{others} permanently? Type its id:")
+    return sys.stdin.readline().strip() == session
+
+
+def _print(data: Mapping[str, object], text: str, as_json: bool) -> None:
+    if as_json:
+        show_document(data)
+    else:
+        show(text)
