@@ -28,7 +28,7 @@ from ...gateway.wording.redaction import redactor_of
 from ...journal.store import Store
 from ...machines.errors import SteersmanError
 from ...ports.models.provider import ModelConfig, ReachResult, provider_of
-from ...ports.process.leftover import Leftover, leftovers
+from ...ports.process.leftover import leftovers
 from ...ports.process.own_python import INTERPRETER
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
@@ -64,12 +64,11 @@ def reach(models: Sequence[tuple[str, ModelConfig]], environ: Mapping[str, str])
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     late = ReachResult("bad", "no answer in time", "start the server, or check the network")
-    return [_finding(line, found.get(at, late)) for at, (line, _) in enumerate(models)]
-
-
-def _finding(line: str, reached: ReachResult) -> Finding:
-    text = f"{line}; {reached.text}" if reached.text else line
-    return Finding(name="model", verdict=reached.status, text=text, hint=reached.hint)
+    results = [found.get(at, late) for at in range(len(models))]
+    return [
+        Finding("model", result.status, "; ".join(filter(None, (line, result.text))), result.hint)
+        for (line, _), result in zip(models, results, strict=True)
+    ]
 
 
 # Disk use, and processes whose program is dead ----------------------------------------------------
@@ -93,14 +92,16 @@ def disk_finding(store: Store, paths: Paths) -> Finding:
     largest = [f"{session} {size_text(size)}" for session, size in sizes[:_LARGEST] if size]
     if largest:
         takes.append(f"the largest sessions: {', '.join(largest)}")
-    return Finding(name="use", verdict="ok", text="; ".join(takes))
+    return Finding("use", "ok", "; ".join(takes))
 
 
 def leftover_findings() -> Iterator[Finding]:
     """Report each process that outlived the program that started it, and how to end it."""
-    left = _lasting()
+    until = time.monotonic() + _ENDING
+    while (left := leftovers()) and time.monotonic() < until:
+        time.sleep(_POLL)
     if not left:
-        yield Finding(name="processes", verdict="ok", text="none is left over")
+        yield Finding("processes", "ok", "none is left over")
     for leftover in left:
         below = f", with {', '.join(map(str, leftover.below))} below it" if leftover.below else ""
         text = (
@@ -108,15 +109,7 @@ def leftover_findings() -> Iterator[Finding]:
             f"started by process {leftover.owner}, which is dead"
         )
         ends = " ".join(map(str, (leftover.pid, *leftover.below)))
-        yield Finding(name="processes", verdict="warn", text=text, hint=f"kill -9 {ends}")
-
-
-def _lasting() -> list[Leftover]:
-    """List the processes that are left after `_ENDING` seconds."""
-    until = time.monotonic() + _ENDING
-    while (left := leftovers()) and time.monotonic() < until:
-        time.sleep(_POLL)
-    return left
+        yield Finding("processes", "warn", text, f"kill -9 {ends}")
 
 
 # Python, programs, folders, sessions --------------------------------------------------------------
@@ -141,7 +134,8 @@ def check_up() -> Iterator[Finding]:
     yield from _programs()
     yield _sandbox(paths)
     yield _terminal()
-    yield from _folders(paths)
+    for name, path in (("config", paths.config), ("state", paths.state), ("cache", paths.cache)):
+        yield _folder(name, path) if path.exists() else _missing(name, path)
     yield _disk(paths.state)
     yield from _store(paths)
     yield from leftover_findings()
@@ -152,12 +146,7 @@ def check_up() -> Iterator[Finding]:
 def _python() -> Finding:
     text = f"{platform.python_version()} at {INTERPRETER}, {platform.platform()}"
     is_new = sys.version_info >= _OLDEST_PYTHON
-    return Finding(
-        name="python",
-        verdict="ok" if is_new else "bad",
-        text=text,
-        hint="" if is_new else "install 3.11",
-    )
+    return Finding("python", "ok" if is_new else "bad", text, "" if is_new else "install 3.11")
 
 
 def _packages() -> Finding:
@@ -166,10 +155,10 @@ def _packages() -> Finding:
         lines = metadata.requires("steersman") or []
     except metadata.PackageNotFoundError:
         return Finding(
-            name="packages",
-            verdict="warn",
-            text="steersman runs from its checkout",
-            hint="`pip install -e .` in the checkout",
+            "packages",
+            "warn",
+            "steersman runs from its checkout",
+            "`pip install -e .` in the checkout",
         )
     needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
     there = [f"steersman {metadata.version('steersman')}"]
@@ -184,13 +173,8 @@ def _packages() -> Finding:
         if least and _numbers(version) < _numbers(least):
             problems.append(f"{name} {version} is too old: {least} is needed")
     if problems:
-        return Finding(
-            name="packages",
-            verdict="bad",
-            text="; ".join(problems),
-            hint="install steersman again, with pip",
-        )
-    return Finding(name="packages", verdict="ok", text=", ".join(there))
+        return Finding("packages", "bad", "; ".join(problems), "install steersman again, with pip")
+    return Finding("packages", "ok", ", ".join(there))
 
 
 def _plug_ins() -> Iterator[Finding]:
@@ -200,12 +184,12 @@ def _plug_ins() -> Iterator[Finding]:
         if state.fault:
             plug_in = state.plug_in
             text = f"{plug_in.noun} `{plug_in.name}` of {plug_in.origin}: {state.fault}"
-            yield Finding(name="plug-ins", verdict="warn", text=text, hint=state.hint)
+            yield Finding("plug-ins", "warn", text, state.hint)
     usable = [state for state in states if not state.fault]
     origins = ", ".join(dict.fromkeys(state.plug_in.origin for state in usable))
     text = f"{len(usable)} of {origins}" if usable else "none is installed"
     if usable or not states:
-        yield Finding(name="plug-ins", verdict="ok", text=text)
+        yield Finding("plug-ins", "ok", text)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -219,25 +203,15 @@ def _sqlite() -> Finding:
     parts = tuple(int(part) for part in version.split(".")[:3])
     text = f"{version} in apsw {apsw.apsw_version()}"
     if parts < _OLDEST_SQLITE:
-        return Finding(
-            name="sqlite",
-            verdict="bad",
-            text=text,
-            hint="install a newer apsw: this one can lose data",
-        )
-    return Finding(name="sqlite", verdict="ok", text=text)
+        return Finding("sqlite", "bad", text, "install a newer apsw: this one can lose data")
+    return Finding("sqlite", "ok", text)
 
 
 def _programs() -> Iterator[Finding]:
     for name, why in _PROGRAMS:
         path = shutil.which(name)
         text = path or ("not here" if why else "not here; nothing needs it")
-        yield Finding(
-            name=name,
-            verdict="ok" if path or not why else "warn",
-            text=text,
-            hint="" if path else why,
-        )
+        yield Finding(name, "ok" if path or not why else "warn", text, "" if path else why)
 
 
 def _sandbox(paths: Paths) -> Finding:
@@ -253,9 +227,9 @@ def _sandbox(paths: Paths) -> Finding:
     if fault:
         verdicts: dict[str, Verdict] = {"off": "ok", "auto": "warn", "required": "bad"}
         hint = "" if mode == "off" else "install bubblewrap, or set tools.sandbox to off"
-        return Finding(name="sandbox", verdict=verdicts[mode], text=f"{mode}: {fault}", hint=hint)
+        return Finding("sandbox", verdicts[mode], f"{mode}: {fault}", hint)
     how = "on" if mode != "off" else 'off; tools.sandbox = "auto" turns it on'
-    return Finding(name="sandbox", verdict="ok", text=f"{how}; {program} works here")
+    return Finding("sandbox", "ok", f"{how}; {program} works here")
 
 
 def _terminal() -> Finding:
@@ -266,25 +240,10 @@ def _terminal() -> Finding:
     colours = "colours" if can_colour(sys.stdout, os.environ) else "no colours"
     text = f"{kind}, {encoding}, {columns} columns, {lines} lines, {colours}"
     if encoding.replace("-", "") != "utf8":
-        return Finding(
-            name="terminal",
-            verdict="warn",
-            text=text,
-            hint="set LANG to a UTF-8 locale, such as C.UTF-8",
-        )
+        return Finding("terminal", "warn", text, "set LANG to a UTF-8 locale, such as C.UTF-8")
     if is_terminal and os.environ.get("TERM", "dumb") == "dumb":
-        return Finding(
-            name="terminal",
-            verdict="warn",
-            text=text,
-            hint="set TERM: a dumb terminal gets the plain chat",
-        )
-    return Finding(name="terminal", verdict="ok", text=text)
-
-
-def _folders(paths: Paths) -> Iterator[Finding]:
-    for name, path in (("config", paths.config), ("state", paths.state), ("cache", paths.cache)):
-        yield _folder(name, path) if path.exists() else _missing(name, path)
+        return Finding("terminal", "warn", text, "set TERM: a dumb terminal gets the plain chat")
+    return Finding("terminal", "ok", text)
 
 
 def _missing(name: str, path: Path) -> Finding:
@@ -292,10 +251,8 @@ def _missing(name: str, path: Path) -> Finding:
     above = next(parent for parent in path.parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         text = f"{path} cannot be created: {above} is not writable"
-        return Finding(
-            name=name, verdict="bad", text=text, hint="set STEERSMAN_HOME to a folder that you own"
-        )
-    return Finding(name=name, verdict="ok", text=f"{path} (made when it is needed)")
+        return Finding(name, "bad", text, "set STEERSMAN_HOME to a folder that you own")
+    return Finding(name, "ok", f"{path} (made when it is needed)")
 
 
 def _folder(name: str, path: Path) -> Finding:
@@ -304,29 +261,14 @@ def _folder(name: str, path: Path) -> Finding:
     text = f"{path} (mode {mode:04o})"
     private = f"chmod 700 {shlex.quote(str(path))}"
     if not path.is_dir():
-        return Finding(name=name, verdict="bad", text=text, hint="this is no folder: move it away")
+        return Finding(name, "bad", text, "this is no folder: move it away")
     if status.st_uid != os.geteuid():
-        return Finding(
-            name=name,
-            verdict="bad",
-            text=f"{text}, of user {status.st_uid}",
-            hint="set STEERSMAN_HOME",
-        )
+        return Finding(name, "bad", f"{text}, of user {status.st_uid}", "set STEERSMAN_HOME")
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        return Finding(
-            name=name,
-            verdict="bad",
-            text=f"{text}, not writable",
-            hint=private,
-        )
+        return Finding(name, "bad", f"{text}, not writable", private)
     if mode & 0o077:
-        return Finding(
-            name=name,
-            verdict="warn",
-            text=f"{text}: other users may read it",
-            hint=private,
-        )
-    return Finding(name=name, verdict="ok", text=text)
+        return Finding(name, "warn", f"{text}: other users may read it", private)
+    return Finding(name, "ok", text)
 
 
 def _disk(folder: Path) -> Finding:
@@ -334,10 +276,8 @@ def _disk(folder: Path) -> Finding:
     free = shutil.disk_usage(there).free
     text = f"{size_text(free)} free at {there}"
     if free < _TIGHT:
-        return Finding(
-            name="disk", verdict="bad" if free < _FULL else "warn", text=text, hint="make room"
-        )
-    return Finding(name="disk", verdict="ok", text=text)
+        return Finding("disk", "bad" if free < _FULL else "warn", text, "make room")
+    return Finding("disk", "ok", text)
 
 
 def _store(paths: Paths) -> Iterator[Finding]:
@@ -348,21 +288,21 @@ def _store(paths: Paths) -> Iterator[Finding]:
             rows = [row for row in rows if words[row.session] != "never began"]
             use = disk_finding(store, paths)
     except SteersmanError as error:
-        yield Finding(name="sessions", verdict="bad", text=str(error), hint=error.hint)
+        yield Finding("sessions", "bad", str(error), error.hint)
         return
     broken = [session for session, word in words.items() if word == "damaged"]
     if broken:
         text = f"{len(broken)} cannot be read: {', '.join(broken[:5])}"
         hint = "`steersman home check` says more"
-        yield Finding(name="sessions", verdict="warn", text=text, hint=hint)
+        yield Finding("sessions", "warn", text, hint)
     dead = [session for session, word in words.items() if word == "crashed"]
     if dead:
         text = f"{len(rows)}, of which the process died: {', '.join(dead[:5])}"
         hint = f"nothing is lost: `steersman chat --resume {dead[0]}` resumes it"
-        yield Finding(name="sessions", verdict="warn", text=text, hint=hint)
+        yield Finding("sessions", "warn", text, hint)
     else:
         running = sum(word == "running" for word in words.values())
-        yield Finding(name="sessions", verdict="ok", text=f"{len(rows)}, {running} of them running")
+        yield Finding("sessions", "ok", f"{len(rows)}, {running} of them running")
     yield use
 
 
@@ -374,15 +314,15 @@ def _models(paths: Paths) -> Iterator[Finding]:
     try:
         models, choice = chosen(os.environ)
     except SteersmanError as error:
-        yield Finding(name="settings", verdict="bad", text=str(error), hint=error.hint)
+        yield Finding("settings", "bad", str(error), error.hint)
         return
-    yield Finding(name="settings", verdict="ok", text="no mistakes")
+    yield Finding("settings", "ok", "no mistakes")
     others = [config for name, config in models.items() if name != choice.name]
     lines = [(f"model {config.name}: not the one of a chat here", config) for config in others]
     found = availability(choice.config, paths.cache, os.environ)
     if found.state in ("to fetch", "no engine", "no weights"):
         text = f"{choice.line}; {found.text}"
-        yield Finding(name="model", verdict="warn", text=text, hint=found.hint)
+        yield Finding("model", "warn", text, found.hint)
     else:
         lines.insert(0, (choice.line, choice.config))
     for finding, (_, config) in zip(reach(lines, os.environ), lines, strict=True):

@@ -18,7 +18,7 @@ from .home import checked_home, fault_line
 Verdict = Literal["ok", "warn", "bad"]
 
 
-class Finding(Value):
+class Finding(Value, kw_only=False):
     """One line of the doctor's report; `hint` is the next step, empty if there is none."""
 
     name: str
@@ -40,12 +40,12 @@ def home_findings() -> Iterator[Finding]:
         url = home_place(paths, os.environ).url
         with closing(open_store(paths, read_only=not url)) as store:
             if not url:
-                yield Finding(name="home", verdict="ok", text=f"SQLite in {paths.state}")
+                yield Finding("home", "ok", f"SQLite in {paths.state}")
                 yield from _nodes(store.nodes.rows())
                 return
             yield from _elsewhere(store, url)
     except SteersmanError as error:
-        yield Finding(name="home", verdict="bad", text=error.message, hint=error.hint)
+        yield Finding("home", "bad", error.message, error.hint)
 
 
 def _contents(paths: Paths) -> Iterator[Finding]:
@@ -54,63 +54,59 @@ def _contents(paths: Paths) -> Iterator[Finding]:
     except SteersmanError:
         return  # it cannot be reached, which is said next
     for fault in faults:
-        yield Finding(
-            name="contents", verdict="bad", text=fault_line(fault, place), hint=fault.next
-        )
+        yield Finding("contents", "bad", fault_line(fault, place), fault.next)
     if not faults:
         text = f"{sessions} sessions, {entries} entries: all can be read"
-        yield Finding(name="contents", verdict="ok", text=text)
+        yield Finding("contents", "ok", text)
 
 
 def _elsewhere(store: Any, url: str) -> Iterator[Finding]:
     if url.partition(":")[0] not in POSTGRES:
-        yield Finding(name="home", verdict="ok", text=without_password(url))
+        yield Finding("home", "ok", without_password(url))
         return
     report = store.report()
     text = f"PostgreSQL {report.server} at {without_password(url)}"
-    yield Finding(name="home", verdict="ok", text=text)
+    yield Finding("home", "ok", text)
     if report.bell is None:
         yield Finding(
-            name="bell",
-            verdict="warn",
-            text="a transaction pooler is in between: messages are noticed after up to 0.2 s",
-            hint="use a session pooler, or connect to the server itself",
+            "bell",
+            "warn",
+            "a transaction pooler is in between: messages are noticed after up to 0.2 s",
+            "use a session pooler, or connect to the server itself",
         )
     else:
         is_slow = report.bell > _SLOW
         text = f"a notification comes back after {1e3 * report.bell:.0f} ms"
-        yield Finding(name="bell", verdict="warn" if is_slow else "ok", text=text)
+        yield Finding("bell", "warn" if is_slow else "ok", text)
     is_off = abs(report.skew) > _SKEW
     yield Finding(
-        name="clock",
-        verdict="warn" if is_off else "ok",
-        text=f"{report.skew:+.1f} s against the server",
-        hint="synchronize the clock of this machine" if is_off else "",
+        "clock",
+        "warn" if is_off else "ok",
+        f"{report.skew:+.1f} s against the server",
+        "synchronize the clock of this machine" if is_off else "",
     )
     yield _replication(report.replicas)
     yield from _nodes(report.nodes)
     is_old = report.oldest > _OLD
     yield Finding(
-        name="mail",
-        verdict="warn" if is_old else "ok",
-        text=f"{report.unread} unread, the oldest for {report.oldest:.0f} s",
-        hint="start a node of the place of these sessions, or resume them" if is_old else "",
+        "mail",
+        "warn" if is_old else "ok",
+        f"{report.unread} unread, the oldest for {report.oldest:.0f} s",
+        "start a node of the place of these sessions, or resume them" if is_old else "",
     )
 
 
 def _replication(replicas: Mapping[str, str]) -> Finding:
     if not replicas:
-        return Finding(
-            name="replicas", verdict="ok", text="none: what the server's disk loses is lost"
-        )
+        return Finding("replicas", "ok", "none: what the server's disk loses is lost")
     named = ", ".join(f"{name} ({how})" for name, how in sorted(replicas.items()))
     if {"sync", "quorum"} & set(replicas.values()):
-        return Finding(name="replicas", verdict="ok", text=named)
+        return Finding("replicas", "ok", named)
     return Finding(
-        name="replicas",
-        verdict="warn",
-        text=f"{named}: a failover may lose what was acknowledged",
-        hint="set `synchronous_standby_names` on the server",
+        "replicas",
+        "warn",
+        f"{named}: a failover may lose what was acknowledged",
+        "set `synchronous_standby_names` on the server",
     )
 
 
@@ -118,7 +114,7 @@ def _nodes(rows: tuple[NodeRow, ...] | list[NodeRow]) -> Iterator[Finding]:
     for row in rows:
         about = f"{row.node} on {row.host}, place {row.place}, {row.sessions} sessions"
         if row.is_alive:
-            yield Finding(name="node", verdict="ok", text=f"{about}, {row.state}")
+            yield Finding("node", "ok", f"{about}, {row.state}")
         else:
             hint = "another node of its place takes its sessions over" if row.sessions else ""
-            yield Finding(name="node", verdict="warn", text=f"{about}, dead", hint=hint)
+            yield Finding("node", "warn", f"{about}, dead", hint)
