@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +18,7 @@ from ...machines.errors import SteersmanError, UsageError
 from ...workflows.config import Config, load
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
+from ...workflows.problem import did_you_mean
 from ..options import Json, group
 from ..output import show, show_document, show_table, warn
 from ..signals import SIGNALS, TWICE
@@ -139,9 +139,8 @@ def mistakes_of_gateways(config: Config) -> list[str]:
 def _gateway(name: str) -> Any:
     """Import a gateway. Raises `UsageError` for a name that none has, and `PlugInError`."""
     if name not in GATEWAYS.by_name:
-        near = get_close_matches(name, GATEWAYS.by_name, 1)
-        known = ", ".join(GATEWAYS.by_name) or "none"
-        hint = f"did you mean `{near[0]}`?" if near else f"installed are: {known}"
+        installed = f"installed are: {', '.join(GATEWAYS.by_name) or 'none'}"
+        hint = did_you_mean(name, GATEWAYS.by_name) or installed
         raise UsageError(f"there is no gateway `{name}`", hint)
     return GATEWAYS.load(name)
 

@@ -27,6 +27,7 @@ from ...gateway.wording.redaction import redactor_of
 from ...journal.sqlite import SqliteStore
 from ...journal.store import Store
 from ...machines.errors import StoreDamaged, UsageError
+from ...ports.tools.text import counted
 from ...workflows.config import load
 from ...workflows.home_folder import expanded
 from ...workflows.home_place import home_place, storage_of, without_password
@@ -81,7 +82,7 @@ def move(
         for row, copied in move_home(source, target):
             sessions, entries = sessions + 1, entries + copied
             show(f"{row.session}  {_entries(row.seq)}")
-    show(f"{_sessions(sessions)} compared, {_entries(entries)} copied now")
+    show(f"{counted(sessions, 'session')} compared, {_entries(entries)} copied now")
     where = "" if to == SQLITE else to
     shown = without_password(where) if where else ""
     show(f'to use it, set in config.toml: [home] url = "{shown}"; nothing was removed here')
@@ -117,11 +118,11 @@ def check(as_json: Json = False) -> int:
             }
         )
         return int(bool(faults))
-    show(f"{place}: {_sessions(sessions)}, {_entries(entries)}")
+    show(f"{place}: {counted(sessions, 'session')}, {_entries(entries)}")
     for fault in faults:
         warn(fault_line(fault, place))
         warn(f"  {fault.next}")
-    show("every journal can be read" if not faults else f"damaged: {_faults(len(faults))}")
+    show("every journal can be read" if not faults else f"damaged: {counted(len(faults), 'fault')}")
     return int(bool(faults))
 
 
@@ -170,20 +171,12 @@ def salvage(
     for line in report.lost:
         warn(line)
     show(
-        f"{target}: {_sessions(len(report.saved))}, {_entries(report.entries)}, "
+        f"{target}: {counted(len(report.saved), 'session')}, {_entries(report.entries)}, "
         f"{report.messages} unread messages; lost: {len(report.lost) or 'nothing'}"
     )
     show(f"to look at it: STEERSMAN_HOME={shlex.quote(str(target))} steersman sessions list")
     show(f"nothing was changed in {paths.state}")
     return 0
-
-
-def _faults(number: int) -> str:
-    return f"{number} {'fault' if number == 1 else 'faults'}"
-
-
-def _sessions(number: int) -> str:
-    return f"{number} session{'s' * (number != 1)}"
 
 
 def _entries(number: int) -> str:

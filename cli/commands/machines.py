@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from msgspec.structs import asdict
 from ...machines.catalogue import MACHINES
 from ...machines.errors import UsageError
 from ...machines.machine import Machine
+from ...workflows.problem import did_you_mean
 from ..options import Json, group
 from ..output import show, show_document, warn
 
@@ -56,9 +56,8 @@ def machines_show(
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
     machine = MACHINES.get(name)
     if machine is None:
-        near = get_close_matches(name, MACHINES, 1)
-        meant = f"did you mean `{near[0]}`? " if near else ""
-        raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
+        hint = did_you_mean(name, MACHINES, f"known: {', '.join(MACHINES)}")
+        raise UsageError(f"there is no machine `{name}`", hint)
     current = _current(name, session) if session else ()
     if form == "mermaid":
         from ...proofs.picture import mermaid

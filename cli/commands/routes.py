@@ -31,6 +31,7 @@ from ...machines.result_routing import DEFAULT_RETURNS
 from ...machines.routes import Routes
 from ...machines.routing import render
 from ...machines.value import Value
+from ...ports.tools.text import counted
 from ...proofs.explanation import Recipient
 from ...proofs.machine_check import MachineFault
 from ...proofs.route_check import SAFETY, check_routes, check_table
@@ -38,6 +39,7 @@ from ...proofs.route_diff import differences, place_in_words
 from ...workflows.config import Config, load
 from ...workflows.paths import Paths
 from ...workflows.positions import choose_for_folder
+from ...workflows.problem import did_you_mean
 from ...workflows.routing import find_table, refusals, routes_of
 from ...workflows.suggestions import table_names
 from ...workflows.table_file import named_table, table_text
@@ -61,10 +63,6 @@ Table = Annotated[
         metavar="TABLE", help="A table's name, or a file; if left out, the table in force here."
     ),
 ]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 @routes.command("list")
@@ -150,7 +148,7 @@ def routes_check(table: Table = "", as_json: Json = False) -> int:
     sizes = "; ".join(
         f"{table.name}: {len(table.rows)} rows, {len(table.keys())} cases" for table in tables
     )
-    show(f"{routes.name}: {sizes}: {_count(len(faults), 'fault') if faults else 'ok'}")
+    show(f"{routes.name}: {sizes}: {counted(len(faults), 'fault') if faults else 'ok'}")
     for kind in dict.fromkeys(fault.kind for fault in faults):
         _report(kind, [fault for fault in faults if fault.kind == kind])
     return 2 if faults else 0
@@ -196,14 +194,14 @@ def routes_diff(
     width = max(len(first.name), len(second.name))
     for difference in found:
         show(
-            f"{place_in_words(difference)} ({_count(difference.cells, 'case')}), "
+            f"{place_in_words(difference)} ({counted(difference.cells, 'case')}), "
             f"for example {difference.example!r}:"
         )
         show(f"  {first.name:<{width}}  {difference.ours}")
         show(f"  {second.name:<{width}}  {difference.theirs}")
     cells = sum(difference.cells for difference in found)
     show(
-        f"{_count(len(found), 'difference')}, {_count(cells, 'case')}."
+        f"{counted(len(found), 'difference')}, {counted(cells, 'case')}."
         if found
         else "They do the same everywhere."
     )
@@ -425,13 +423,8 @@ def _policy_of_routes(config: Config, dry: DryRun) -> Policy:
 
 def _require(option: str, word: str, known: Sequence[str]) -> None:
     if word not in known:
-        from difflib import get_close_matches
-
-        near = get_close_matches(word, known, 1)
-        meant = f"did you mean `{near[0]}`? " if near else ""
-        raise UsageError(
-            f"there is no `{option} {word}`", f"{meant}known: {', '.join(filter(None, known))}"
-        )
+        hint = did_you_mean(word, known, f"known: {', '.join(filter(None, known))}")
+        raise UsageError(f"there is no `{option} {word}`", hint)
 
 
 def _config() -> Config:

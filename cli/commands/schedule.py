@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...gateway.home.home import open_store
 from ...gateway.serving import server_of
+from ...gateway.wording.formats import one_line
 from ...machines.errors import UsageError
 from ...workflows.extras import how_to_install
 from ...workflows.paths import Paths
@@ -65,11 +66,12 @@ def show_all(as_json: Json = False) -> int:
     show_table(head, [row(view) for view in found], os.environ)
     for view in found:
         if view.said and view.last is not None:
-            show(f"{view.name}, {_moment(view.last.planned)}: {_folded(view.said, SAID)}")
+            show(f"{view.name}, {_moment(view.last.planned)}: {one_line(view.said, SAID)}")
         if view.fault:
             warn(f"{view.name} cannot be carried out: {view.fault}")
         elif view.last is not None and view.last.reason:
-            warn(f"{view.name} {view.last.state}{_times(view.last.count)}: {view.last.reason}")
+            times = f" {view.last.count} times" if view.last.count > 1 else ""
+            warn(f"{view.name} {view.last.state}{times}: {view.last.reason}")
         if view.outcome == "interrupted" and view.last is not None:
             way = "run --resume" if view.schedule.run else "chat --resume"
             warn(f"{view.name} was interrupted: `steersman {way} {view.last.session}` goes on")
@@ -83,20 +85,10 @@ def _moment(moment: float | None) -> str:
     return f"{datetime.fromtimestamp(moment):%Y-%m-%d %H:%M}" if moment is not None else "-"
 
 
-def _times(count: int) -> str:
-    return f" {count} times" if count > 1 else ""
-
-
-def _folded(text: str, most: int) -> str:
-    """Write a text on one line of at most so many columns."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
-
-
 def _what(view: ScheduleView) -> str:
     """Say in a line what a schedule does."""
     schedule = view.schedule
     if schedule.run:
         return f"run {schedule.run}" + (f" in {schedule.folder}" if schedule.folder else "")
-    said = _folded(schedule.say, FOLDED)
+    said = one_line(schedule.say, FOLDED)
     return f"say to {schedule.session}: {said}" if schedule.session else f"say: {said}"

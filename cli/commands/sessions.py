@@ -19,6 +19,7 @@ from ...gateway.launch_options import LaunchOptions
 from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import Redactor
 from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.text import counted
 from ...workflows.config import load
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
@@ -156,14 +157,9 @@ def _view(swept: Swept, place: Path) -> dict[str, object]:
 
 def _told(swept: Swept) -> str:
     return (
-        f"freed {size_text(swept.freed)} of {_count(len(swept.gone))}, "
-        f"{_count(len(swept.new))} more in the trash now"
+        f"freed {size_text(swept.freed)} of {counted(len(swept.gone), 'session')}, "
+        f"{counted(len(swept.new), 'session')} more in the trash now"
     )
-
-
-def _count(number: int) -> str:
-    """Write how many sessions: `1 session`, `2 sessions`."""
-    return f"{number} session{'s' * (number != 1)}"
 
 
 _BY_HAND = {

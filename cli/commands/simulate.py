@@ -17,6 +17,7 @@ import typer
 from ...actors.environment import Environment
 from ...machines.errors import UsageError
 from ...machines.routes import Routes
+from ...ports.tools.text import counted
 from ...simulator.choices import Seed
 from ...simulator.elsewhere import ElsewhereScenario
 from ...simulator.goals import GoalScenario
@@ -98,8 +99,9 @@ def simulate(
 
 
 def _what_broke(broken: Broken) -> str:
-    found = " ".join(broken.found.split())
-    return f"{broken.promise} But {_short(found)}" if found else broken.promise
+    found = " ".join(broken.found.split()).rstrip(".")
+    short = f"{found}." if len(found) <= 300 else f"{found[:297]}..."
+    return f"{broken.promise} But {short}" if found else broken.promise
 
 
 def _show_shrunk(shrunk: Shrunk | None, command: str) -> None:
@@ -127,15 +129,10 @@ def _replay(choices: str, scenarios: tuple[Callable[[Any], Playable], ...]) -> i
     return 1 if broken is not None else 0
 
 
-def _short(found: str) -> str:
-    text = found.rstrip(".")
-    return f"{text}." if len(text) <= 300 else f"{text[:297]}..."
-
-
 def _figures(played: list[Played], broken: int, seconds: float) -> str:
     steps = sum(result.steps for result in played)
     hours = sum(result.seconds for result in played) / 3600
-    seeds = f"{len(played)} seed{'s' if len(played) != 1 else ''}"
+    seeds = counted(len(played), "seed")
     outcome = f"{seeds} kept every promise"
     if broken:
         outcome = f"{broken} of {seeds} broke a promise"

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.text import counted
 from ...workflows.document import Diagnostic, tell
 from ...workflows.flow.check import Checked, Surroundings, check_file
 from ...workflows.flow.workflow_file import find_workflow, list_workflows, starter
@@ -53,14 +54,10 @@ def workflow_check(
 
 def _summary(checked: Checked) -> str:
     steps = len(checked.spec.steps) if checked.spec else 0
-    warnings = f", {_counted(len(checked.warnings), 'warning')}" if checked.warnings else ""
+    warnings = f", {counted(len(checked.warnings), 'warning')}" if checked.warnings else ""
     if checked.errors:
-        return f"{_counted(len(checked.errors), 'fault')}{warnings}"
-    return f"ok: {_counted(steps, 'step')}{warnings}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return f"{counted(len(checked.errors), 'fault')}{warnings}"
+    return f"ok: {counted(steps, 'step')}{warnings}"
 
 
 def _report(checked: Checked) -> dict[str, Any]:
