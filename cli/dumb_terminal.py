@@ -19,10 +19,9 @@ from ..gateway.wording.first_run import opening_notices, ways_on
 from .chat_options import ChatOptions
 from .following import StartedTurns
 from .plain import PlainInterface, terminal_columns
-from .printer import Printer
 from .question import Questions, answered, asked
 from .signals import SignalExit, farewell, throwing
-from .stdin_lines import comes_soon, typed_lines
+from .streams import Printer, comes_soon, typed_lines
 from .talk import has_utf8, talking
 
 TOGETHER = 0.03

@@ -9,7 +9,7 @@ from .chat_options import ChatInterface, ChatOptions
 
 
 def interface_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[ChatInterface, bool]:
-    """Choose the interface, and whether questions can be answered through it."""
+    """Choose the interface to a session, and whether questions can be answered through it."""
     if options.is_json:
         from .json_lines import talk_json
 

@@ -16,8 +16,7 @@ from .chat_options import ChatOptions
 from .exit_codes import DONE, FAILED
 from .following import IdleWaiter
 from .output import document
-from .printer import Printer
-from .stdin_lines import typed_lines
+from .streams import Printer, typed_lines
 from .talk import Session, start_notices, talking
 
 CHOICES = ("auto", "queue", "steer", "interrupt")

@@ -15,9 +15,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TextIO, TypeAlias
 
-from .printer import Printer
 from .signals import SignalExit, leave_on_signals
-from .stdin_lines import typed_lines
+from .streams import Printer, typed_lines
 
 Lines: TypeAlias = asyncio.Queue[str | None]
 """The lines that were read; none at the end of the input."""

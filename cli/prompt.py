@@ -21,7 +21,6 @@ from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.wording.first_run import opening_notices, ways_on
 from ..workflows.home_folder import expanded
 from .chat_options import ChatOptions
-from .printer import forget
 from .screen.appearance import Appearance
 from .screen.attention import Attention
 from .screen.bindings import Bindings
@@ -33,6 +32,7 @@ from .screen.layout import make_app
 from .screen.screen import Screen
 from .screen.terminal_repair import restored_terminal
 from .signals import PromptExit, farewell, leave_through
+from .streams import forget
 from .talk import talking
 
 

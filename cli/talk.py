@@ -8,8 +8,8 @@ from typing import TextIO, TypeVar
 
 from ..gateway.events.contract import Event
 from ..gateway.interface import ChatHost, ChatSession
-from .printer import Printer
 from .signals import SignalExit
+from .streams import Printer
 
 Session = TypeVar("Session", bound=ChatSession)
 

@@ -13,8 +13,7 @@ from ...gateway.client import SessionClient
 from ...gateway.events.contract import ChangedEvent, Event
 from ...gateway.host.host import Host
 from ..json_lines import Lines, talking_json
-from ..printer import Printer
-from ..stdin_lines import CHUNK, split_lines
+from ..streams import CHUNK, Printer, split_lines
 from ..talk import start_notices, talking
 from .watch import RunWatch, event_line, summary
 

@@ -29,10 +29,10 @@ from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.acknowledgement import acknowledgement
 from ...gateway.wording.terminal import audited
-from ..printer import forget
 from ..question import Questions, answered, asked
 from ..screen.layout import VisibleEscapes
 from ..signals import PromptExit, leave_through
+from ..streams import forget
 from ..talk import has_utf8, start_notices, talking
 from ..wrapping import wrapped
 from .watch import RunWatch, elapsed_text, event_line, reason_text, summary

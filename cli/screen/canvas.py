@@ -17,7 +17,7 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from ..printer import forget
+from ..streams import forget
 
 BETWEEN = 0.03
 """Seconds between two drawings without a key press; changes in between are drawn together."""

@@ -14,7 +14,7 @@ from ... import __version__
 from ...cli.following import HeldNotice
 from ...cli.line_protocol import Lines, serve_lines
 from ...cli.options import Agent, Model
-from ...cli.printer import Printer
+from ...cli.streams import Printer
 from ...gateway.events.contract import Event, is_aside
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions

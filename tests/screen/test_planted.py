@@ -19,10 +19,10 @@ from support.patience import seconds
 
 from steersman.cli.output import document, show
 from steersman.cli.plain import PlainInterface
-from steersman.cli.printer import Printer
 from steersman.cli.runs.prompt import RunScreen
 from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
+from steersman.cli.streams import Printer
 from steersman.gateway.events import contract
 
 PLANTED = (

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from steersman.cli.stdin_lines import typed_lines
+from steersman.cli.streams import typed_lines
 
 
 class Alarm(Exception):

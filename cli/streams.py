@@ -1,0 +1,145 @@
+"""The standard streams: lines that are typed or piped in, and texts that are printed in order.
+
+A signal always ends the wait for a line. One that arrives between Python's last look and the blocking
+`read` would only be seen with the next line. So the wait is a `poll` of two descriptors: the input, and a
+pipe that the interpreter writes to when a signal comes (`signal.set_wakeup_fd`).
+"""
+
+import contextlib
+import io
+import os
+import queue
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from ..gateway.wording.terminal import audited
+from .signals import waiting
+
+# Input --------------------------------------------------------------------------------------------
+
+
+CHUNK = 1 << 16
+
+
+def typed_lines() -> Iterator[str]:
+    """Yield lines as they come, without their ends; bytes that are no UTF-8 are replaced.
+
+    The first loses its byte order mark. Main thread only. A signal's own exception passes through.
+    """
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return
+    source = sys.stdin.fileno()
+    wake, waker = os.pipe()
+    os.set_blocking(waker, False)
+    before = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    try:
+        yield from split_lines(_chunks(source, wake))
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(wake)
+        os.close(waker)
+
+
+def comes_soon(seconds: float) -> bool:
+    """Whether standard input has data, or ends, within so many seconds."""
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), select.POLLIN)
+    with waiting():
+        return bool(poll.poll(seconds * 1000))
+
+
+def _chunks(source: int, wake: int) -> Iterator[bytes]:
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    poll.register(wake, select.POLLIN)
+    while True:
+        with waiting():
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if wake in ready:
+                os.read(wake, CHUNK)  # the signal's handler runs now, before the next instruction
+        if source not in ready:
+            continue
+        chunk = os.read(source, CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
+def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the lines in pieces of a stream, without their ends, as `typed_lines` does."""
+    for number, line in enumerate(_split(chunks)):
+        text = line.decode(errors="replace").removesuffix("\r")
+        yield text if number else text.removeprefix("\ufeff")
+
+
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = bytearray()
+    for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield bytes(rest + line)
+            rest.clear()
+        rest += last
+    if rest:
+        yield bytes(rest)
+
+
+# Output -------------------------------------------------------------------------------------------
+
+
+def forget(*descriptors: int) -> None:
+    """Redirect descriptors to nowhere, so that later writes, also at exit, raise nothing."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in descriptors:
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+class Printer:
+    """Prints texts in order, from a thread: a slow or blocked reader never holds up the loop.
+
+    When the reader is gone, it asks the program to leave.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        if isinstance(stream, io.TextIOWrapper):  # half a surrogate must not stop the rest
+            stream.reconfigure(errors="replace")
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._is_broken = False
+        self._thread = threading.Thread(target=self._run, name="printer", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> None:
+        """Print a text; what acts on a terminal is shown instead. Returns at once."""
+        self._lines.put(audited(text))
+
+    def close(self) -> None:
+        """Print all that is pending; gives a blocked reader two seconds."""
+        self._lines.put(None)
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        while (text := self._lines.get()) is not None:
+            if self._is_broken:
+                continue
+            try:
+                self._stream.write(text)
+                if self._lines.empty():
+                    self._stream.flush()
+            except (OSError, ValueError) as error:
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._is_broken = True
+        if not isinstance(error, BrokenPipeError):
+            with contextlib.suppress(OSError):  # the same terminal, gone
+                os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
+        with contextlib.suppress(ValueError):  # closed, or no file at all
+            forget(self._stream.fileno())
+        is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # under nohup
+        os.kill(os.getpid(), signal.SIGTERM if is_deaf else signal.SIGHUP)
