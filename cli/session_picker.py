@@ -67,9 +67,9 @@ def _from_menu(choices: Sequence[SessionChoice]) -> str:
     from prompt_toolkit.document import Document
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-    from .screen.canvas import output_of
     from .screen.completion import menu_entry
     from .screen.layout import STYLE
+    from .screen.terminal import output_of
 
     class Fitting(Completer):
         """Offers the sessions that fit what is typed."""

@@ -22,10 +22,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from .appearance import Appearance
-from .attention import FOCUSED, UNFOCUSED
 from .completion import picked_kind
 from .input_line import REASON, InputLine
 from .screen import Screen
+from .status import FOCUSED, UNFOCUSED
 
 
 class Key(NamedTuple):

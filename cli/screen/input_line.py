@@ -34,10 +34,10 @@ from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
 from ..question import QuestionAnswer, answer_keys, answering
-from .clipboard import copy_text
 from .completion import PICKED, MenuChoices
 from .screen import Screen
 from .status import Status
+from .terminal import copy_text
 
 Work = Callable[[], None]
 

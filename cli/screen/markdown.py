@@ -14,8 +14,7 @@ from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ..wrapping import wrapped_pieces
 from .appearance import CODE, DIM, HEAD, Appearance, Piece, Row, link_style
-from .highlight import Highlighter
-from .table import LIVE_ROWS, MOST_ROWS, is_head, may_be_row, table_rows
+from .markdown_blocks import LIVE_ROWS, MOST_ROWS, Highlighter, is_head, may_be_row, table_rows
 
 _FENCE = lazy_pattern(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
 _HEADING = lazy_pattern(r"(#{1,6})\s+")

@@ -19,9 +19,8 @@ from ..following import ends_answer
 from ..question import AnswerKey, Questions, answer_keys, why_asked
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
-from .attention import Attention
-from .canvas import Canvas
-from .status import Status, bar, key_hints
+from .status import Attention, Status, bar, key_hints
+from .terminal import Canvas
 from .transcript import Transcript, diff_rows
 
 GUARD = 0.5

@@ -19,8 +19,8 @@ from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
 from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Row
 from .blocks import INDENT, Blocks, Kind, message_rows
-from .highlight import LOADER
 from .markdown import Stream
+from .markdown_blocks import LOADER
 from .status import duration
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand

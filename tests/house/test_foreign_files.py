@@ -8,8 +8,8 @@ PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
 OWN = {
     "cli/emit.py": "the begin of the person's configuration, before anything is imported",
     "cli/main.py": "/dev/null",
-    "cli/screen/history.py": "its own file",
-    "cli/screen/terminal_repair.py": "its own file",
+    "cli/prompt.py": "its own file",
+    "cli/screen/terminal.py": "its own file",
     "cli/commands/serve.py": "the log of a process that it started",
     "gateway/commands/installed.py": "what it has just written",
     "gateway/home/salvage.py": "a damaged database, however large it is",

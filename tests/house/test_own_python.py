@@ -6,7 +6,7 @@ from typing import Any
 STARTS = "ports/process/own_python.py"
 WORDS = {  # the same words for something that is not started
     "cli/commands/doctor.py": "the name of a finding",
-    "cli/screen/highlight.py": "a language",
+    "cli/screen/markdown_blocks.py": "a language",
     "ports/models/blocks.py": "a language",
     "ports/process/ancestry.py": "what a process is recognized by",
     "ports/tools/survey.py": "what a model is told to run",

@@ -243,7 +243,7 @@ LARGE = {
     "what is known of something while it is read or drawn": {
         *("workspace.py:Workspace", "scanner.py:WorkspaceScanner", "blocks.py:TurnView"),
         *("known_words.py:KnownWords", "spans.py:SessionTrace", "feed.py:Telemetry"),
-        *("canvas.py:Canvas", "bindings.py:Bindings", "transcript.py:Transcript"),
+        *("terminal.py:Canvas", "bindings.py:Bindings", "transcript.py:Transcript"),
     },
     "the tables of a store in memory": {"memory.py:MemoryHome"},
     "a tool that the program's own function is: what its decorator says": {

@@ -13,9 +13,9 @@ from support.model_server import Text
 from support.patience import seconds
 
 from steersman.cli.screen.appearance import Appearance
-from steersman.cli.screen.canvas import Canvas, SteadyOutput
 from steersman.cli.screen.input_line import InputLine, MessageSender
 from steersman.cli.screen.screen import Screen
+from steersman.cli.screen.terminal import Canvas, SteadyOutput
 from steersman.gateway.attached import AttachedSession
 from steersman.gateway.events.contract import QueueItem
 from steersman.gateway.host.router import EventBus

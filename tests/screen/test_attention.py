@@ -10,9 +10,8 @@ from stories.agent import call, says, uses
 from stories.stage import Stage
 
 from steersman.cli.screen.appearance import Appearance, drawable
-from steersman.cli.screen.attention import FOCUSED, UNFOCUSED, Attention
 from steersman.cli.screen.blocks import message_rows
-from steersman.cli.screen.status import Status
+from steersman.cli.screen.status import FOCUSED, UNFOCUSED, Attention, Status
 from steersman.workflows.settings import TerminalSettings
 
 from .conftest import Open

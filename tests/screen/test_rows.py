@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
+from steersman.cli.prompt import InputHistory
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bindings import keys_text
-from steersman.cli.screen.highlight import LOADER, Highlighter
-from steersman.cli.screen.history import InputHistory
 from steersman.cli.screen.input_line import Pastes
 from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
+from steersman.cli.screen.markdown_blocks import LOADER, Highlighter
 from steersman.cli.screen.screen import card_rows, replacing
 from steersman.cli.screen.status import Status, bar, duration, key_hints
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows

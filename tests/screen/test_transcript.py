@@ -9,8 +9,8 @@ from prompt_toolkit.data_structures import Size
 
 from steersman.cli.following import StartedTurns
 from steersman.cli.screen.appearance import Appearance
-from steersman.cli.screen.canvas import Canvas, SteadyOutput
 from steersman.cli.screen.screen import Screen
+from steersman.cli.screen.terminal import Canvas, SteadyOutput
 from steersman.cli.screen.transcript import Transcript, running_row
 
 

@@ -1,22 +1,35 @@
-"""The terminal's screen: finished rows above, and a lower part that is redrawn.
+"""The terminal: its screen, its settings, its clipboard.
 
-Only the prompt's loop writes, and each change is one write: the lower part is erased, the new rows
-are written, the lower part is drawn again. The terminal is never asked for its cursor position, and
-keeps its settings, so that no key that is typed meanwhile is lost or echoed.
+Finished rows are above, and a lower part is redrawn. Only the prompt's loop writes, and each change is
+one write: the lower part is erased, the new rows are written, the lower part is drawn again. The terminal
+is never asked for its cursor position, and keeps its settings, so that no key that is typed meanwhile is
+lost or echoed.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import json
 import os
+import re
+import shutil
+import subprocess
+import sys
+import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from ...ports.process.ancestry import is_alive
+from ...workflows.paths import make_private, write_private
 from ..streams import forget
 
 BETWEEN = 0.03
@@ -193,3 +206,119 @@ class Canvas:
     def _tick(self) -> None:
         self._is_ticking = False
         self._draw()
+
+
+# Settings that a killed program did not restore ----------------------------------------------------
+# While the screen is open, a file in the state folder holds the terminal's former settings. A program
+# that ends in any way but by SIGKILL or a power cut deletes its file; the next start in the same
+# terminal restores the settings of a file whose program is dead.
+
+
+RESET = "\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
+"""No reports of the focus, no bracketed paste, a visible cursor, wrapped lines, no styles (xterm)."""
+
+
+@contextmanager
+def restored_terminal(folder: Path) -> Generator[None]:
+    """Repair the terminal of standard input if necessary, and restore its present settings at the end."""
+    try:
+        name = os.ttyname(sys.stdin.fileno())
+        repair(folder, name)
+        before: list[Any] = termios.tcgetattr(sys.stdin.fileno())
+    except (OSError, termios.error):
+        yield
+        return
+    mark = _mark(folder, name)
+    with contextlib.suppress(OSError):
+        *numbers, signs = before
+        coded = [
+            base64.b64encode(sign).decode() if isinstance(sign, bytes) else sign for sign in signs
+        ]
+        saved = {"pid": os.getpid(), "settings": [*numbers, coded]}
+        write_private(mark, json.dumps(saved).encode())
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, termios.error):  # it may be gone
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
+        with contextlib.suppress(OSError):
+            mark.unlink(missing_ok=True)
+
+
+def repair(folder: Path, name: str) -> bool:
+    """Restore the settings that a killed program found; False if there is nothing to restore."""
+    mark = _mark(folder, name)
+    try:
+        saved = json.loads(mark.read_text("utf-8"))
+        pid, (*numbers, coded) = int(saved["pid"]), saved["settings"]
+        signs = [base64.b64decode(sign) if isinstance(sign, str) else int(sign) for sign in coded]
+        attributes: list[Any] = [*map(int, numbers), signs]
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):
+        mark.unlink(missing_ok=True)
+        return False
+    if is_alive(pid):
+        return False
+    termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
+    sys.stdout.write(f"\r\x1b[J{RESET}")
+    sys.stdout.flush()
+    mark.unlink(missing_ok=True)
+    return True
+
+
+def _mark(folder: Path, name: str) -> Path:
+    return make_private(folder) / (re.sub(r"\W+", "-", name).strip("-") + ".json")
+
+
+# The clipboard ------------------------------------------------------------------------------------
+# A program is used only if the person sits at this machine: over SSH its clipboard is not theirs.
+# OSC 52: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h3-Operating-System-Commands.
+
+
+PROGRAMS = (
+    ("WAYLAND_DISPLAY", ("wl-copy",)),
+    ("DISPLAY", ("xclip", "-selection", "clipboard")),
+    ("DISPLAY", ("xsel", "--clipboard", "--input")),
+)
+"""The variable of the environment that shows a desktop, and the command."""
+CLIPBOARD_TIMEOUT = 5.0
+"""Seconds that a program has."""
+MOST = 74_000
+"""Bytes that most terminals take by OSC 52."""
+
+
+def copy_text(text: str, environ: Mapping[str, str], send: Callable[[str], None]) -> str:
+    """Copy a text with a clipboard program, else by the terminal itself; say how. May block.
+
+    `send` writes an escape sequence to the terminal.
+    """
+    data = text.encode()
+    for command in _programs(environ):
+        try:
+            done = subprocess.run(
+                command,
+                input=data,
+                timeout=CLIPBOARD_TIMEOUT,
+                check=False,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if done.returncode == 0:
+            return f"copied with {command[0]}"
+    if len(data) > MOST:
+        return f"not copied: more than {MOST // 1000} kB, and no clipboard program is here"
+    send(f"\x1b]52;c;{base64.b64encode(data).decode()}\x07")
+    return "sent to the terminal's clipboard (OSC 52; some terminals forbid it)"
+
+
+def _programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return the commands that can be tried here, in order."""
+    if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
+        return []
+    known = [command for variable, command in PROGRAMS if environ.get(variable)]
+    if sys.platform == "darwin":
+        known = [("pbcopy",)]
+    return [command for command in known if shutil.which(command[0])]
