@@ -58,13 +58,16 @@ ABOUT = {
 """Each command, and the first line of its help."""
 PLACES = {
     **{name: f"commands.talk:{name}" for name in ("chat", "attach")},
-    **{name: f"commands.queue:{name}" for name in ("send", "stop")},
+    **{name: f"commands.queue:{name}" for name in ("send", "stop", "agents")},
     "inspect": "inspection.inspect:inspect_session",
     "why": "inspection.inspect:tell_why",
     "run": "runs.run:run_workflow",
     "tour": "tour:tour",
     "trust": "commands.trust:trust_files",
-    "gateway": "commands.gateways:gateway",
+    **{name: f"commands.gateways:{name}" for name in ("gateway", "plugins")},
+    "people": "commands.devices:people",
+    "permissions": "commands.config:permissions",
+    "schedule": "commands.serve:schedule",
 }
 """Where a command is, if it is not in the module below `commands/` that has its name."""
 EXTENSIONS = ("acp", "hooks", "mcp")

@@ -1,13 +1,18 @@
-"""`steersman config`: shows the settings with the file that set each, and checks them."""
+"""`steersman config` and `permissions`: the settings, with the file that set each, and the rules."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from ...gateway.commands import permissions as verbs
+from ...gateway.views.permission import draw_rules, explained, rules_of, rules_view
 from ...gateway.wording.redaction import redactor_of
-from ...machines.errors import ConfigError
+from ...machines.errors import ConfigError, UsageError
+from ...ports.tools.permission import Permissions
 from ...workflows.config import Config, load
 from ...workflows.document import is_list, is_table
 from ...workflows.home_folder import expanded
@@ -18,6 +23,7 @@ from ...workflows.trust import PROJECT_FILE, is_trusted
 from ..options import Json, group
 from ..output import show, show_document, warn, without_nulls
 from .gateways import mistakes_of_gateways
+from .session_command import twin
 
 _WIDTH = 80  # columns of a list that stays on one line
 
@@ -145,3 +151,61 @@ def value_text(value: Any) -> str:
         if len(line) <= _WIDTH:
             return line
     return tomli_w.dumps({"x": value}, multiline_strings=True).removeprefix("x = ").rstrip("\n")
+
+
+# Permissions --------------------------------------------------------------------------------------
+
+
+permissions = group(
+    "Show what tools may do here without asking, and try a call.",
+    'steersman permissions explain "git status"',
+)
+
+
+@permissions.command("list")
+def permissions_list(as_json: Json = False) -> int:
+    """List the rules in force in this folder, in order.
+
+    Example: steersman permissions list
+    """
+    config = load(Paths.of(os.environ), Path.cwd(), os.environ)
+    rules = rules_of(config)
+    if as_json:
+        show_document(redactor_of(os.environ).data({"rules": rules_view(rules)}))
+    else:
+        show(redactor_of(os.environ).text(draw_rules((), rules, config.permission_mode)))
+    for notice in config.notices:
+        warn(notice)
+    return 0
+
+
+@permissions.command("explain")
+def permissions_explain(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="A command line; with --tool, its argument.")
+    ] = "",
+    tool: Annotated[
+        str, typer.Option("--tool", metavar="NAME", help="The tool, if it is not `shell`.")
+    ] = "shell",
+    as_json: Json = False,
+) -> int:
+    """Show what would happen to a tool call, and by which rule. Runs nothing.
+
+    Example: steersman permissions explain --tool write src/main.py
+    """
+    config = load(Paths.of(os.environ), Path.cwd(), os.environ)
+    if tool not in config.tool_names:
+        known = ", ".join(config.tool_names)
+        raise UsageError(f"there is no tool `{tool}`", f"there are {known}")
+    data, said = explained(Permissions(rules_of(config)), (), tool, text, Path.cwd())
+    if as_json:
+        show_document(redactor_of(os.environ).data(data))
+    else:
+        show(redactor_of(os.environ).text(said))
+    for notice in config.notices:
+        warn(notice)
+    return 0
+
+
+permissions.command("allow")(twin(verbs.allow))
+permissions.command("forget")(twin(verbs.forget))

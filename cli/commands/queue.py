@@ -1,4 +1,4 @@
-"""`steersman queue …`, `send` and `stop`: a session's queue from another terminal."""
+"""`steersman queue …`, `agents …`, `send` and `stop`: a session's work, from another terminal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from msgspec.structs import replace
 
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
+from ...gateway.commands.agents import (
+    agents_of,
+    draw_agents,
+    stop_agent,
+    stored_state,
+    wrap_up_agent,
+)
 from ...gateway.home.home import SHORTEST_ID
 from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import waiting_text
 from ...gateway.wording.formats import item_line
+from ...gateway.wording.redaction import redactor_of
 from ...journal.store import SessionRow, Store
 from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
@@ -271,3 +279,30 @@ def stop(session: Session, as_json: Json = False) -> int:
     Example: steersman stop last
     """
     return run_on(session, talk.stop(), as_json=as_json)
+
+
+# Subagents ----------------------------------------------------------------------------------------
+
+
+agents = group("Show and end a session's subagents.", "steersman agents list last")
+
+
+@agents.command("list")
+def agents_list(session: Session = "last", as_json: Json = False) -> int:
+    """List the subagents of a session and their subagents, without changing it.
+
+    Example: steersman agents list last
+    """
+    with stored(os.environ) as store:
+        row = find_for_listing(store, session)
+        redactor = redactor_of(os.environ, row.folder if row else "")
+        found = agents_of(stored_state(store), row.session, redactor) if row else []
+    if as_json:
+        show_document({"agents": found})
+    elif row:
+        show(draw_agents(found))
+    return 0
+
+
+agents.command("stop")(twin(stop_agent, Session))
+agents.command("wrap-up")(twin(wrap_up_agent, Session))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,20 +16,27 @@ from ...gateway.commands.registry import COMMANDS
 from ...gateway.commands.revert import revert
 from ...gateway.home.home import named_session
 from ...gateway.home.retention import Retention, Swept, queues_folder
+from ...gateway.home.trash import Trash
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
-from ...gateway.wording.formats import size_text
-from ...gateway.wording.redaction import Redactor
+from ...gateway.session_info import SessionInfo, described, listed
+from ...gateway.wording.formats import age, iso, size_text
+from ...gateway.wording.redaction import Redactor, redactor_of
+from ...journal.codec import decode_entry, encode
+from ...journal.lock import Owner
+from ...journal.record import messages_of
+from ...journal.store import Store, StoredEntry
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.tools.text import counted
 from ...workflows.config import load
+from ...workflows.home_folder import home_folder
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import size_of
 from ..options import Json, Session, group
-from ..output import show, show_document
-from ..stored import stored
+from ..output import show, show_document, show_table, warn
+from ..stored import disk_use, stored
 from .session_changes import (
     delete_session,
     export_session,
@@ -37,7 +46,207 @@ from .session_changes import (
     rename_session,
 )
 from .session_command import EXCEPTIONS, twin
-from .session_list import list_sessions, search_sessions, show_session
+
+if TYPE_CHECKING:
+    from ...journal.record import SessionRecord
+    from ...machines.conversation import ChatMessage
+
+
+_HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
+_SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
+
+
+def list_sessions(
+    with_size: Annotated[bool, typer.Option("--size", help="Show the disk usage of each.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List sessions, newest first.
+
+    Example: steersman sessions list --json
+    """
+    redactor = redactor_of(os.environ)
+    trashed = Trash(Paths.of(os.environ).state).holds("session")
+    with stored(os.environ) as store:
+        found = [info for info in listed(store) if trashed.get(info.id) != info.updated]
+        owners = store.owners() if as_json else {}
+        sizes = disk_use(store, storage_of(Paths.of(os.environ), os.environ)) if with_size else {}
+    for info in found:
+        if info.state == "damaged":
+            warn(f"1 session cannot be read: {info.id} (`steersman home check` says more)")
+    if as_json:
+        about = [_about(info, owners.get(info.id)) for info in found]
+        for view in about if with_size else ():
+            view["bytes"] = sizes.get(str(view["id"]), 0)
+        show_document({"sessions": about})
+        return 0
+    # `agents list` shows the others
+    shown = [info for info in found if not info.parent and info.state != "damaged"]
+    if not shown:
+        warn("There is no session yet; `steersman chat` starts one.")
+        return 0
+    now = time.time()
+    cells = [_cells(info, redactor, now) for info in shown]
+    head: tuple[str, ...] = _HEAD
+    if with_size:
+        head = (*_HEAD[:-1], "SIZE", _HEAD[-1])
+        cells = [
+            (*texts[:-1], size_text(sizes.get(info.id, 0)), texts[-1])
+            for texts, info in zip(cells, shown, strict=True)
+        ]
+    show_table(head, cells, os.environ, _SHRINKING, ("AGENT",))
+    for info in shown:
+        if info.workflow and info.interrupted and info.open == "no":
+            name = redactor.line(info.workflow)
+            warn(f"Run of {name}: `steersman run --resume {info.id}` continues where it stopped.")
+    return 0
+
+
+def show_session(session: Session, as_json: Json = False) -> int:
+    """Print a session's conversation.
+
+    Example: steersman sessions show last
+    """
+    from ...journal.recovery import load_record, whole_conversation
+
+    with stored(os.environ) as store:
+        row = named_session(store, session)
+        redactor = redactor_of(os.environ, row.folder)
+        about = _about(described(store, row.session), store.owner(row.session))
+        record = load_record(store, row.session)
+        messages = list(whole_conversation(store, row.session))
+    if as_json:
+        data = {"session": about, "messages": [encode(message) for message in messages]}
+        show_document(redactor.data(data))
+    else:
+        show(_conversation(about, record, messages, redactor))
+    return 0
+
+
+def _about(info: SessionInfo, owner: Owner | None) -> dict[str, Any]:
+    """Return a session as data for programs; times are ISO 8601, UTC."""
+    return {
+        "id": info.id,
+        "state": info.state,
+        "needs": info.needs or None,
+        "result": info.result or None,
+        "folder": info.folder,
+        "agent": info.agent,
+        "workflow": info.workflow or None,
+        "name": info.name,
+        "title": info.title,
+        "created": iso(info.created),
+        "last_active": iso(info.updated),
+        "waiting": info.waiting,
+        "interrupted": info.interrupted,
+        "parent": info.parent or None,
+        "pid": owner.pid if owner else None,
+    }
+
+
+def _cells(info: SessionInfo, redactor: Redactor, now: float) -> tuple[str, ...]:
+    return (
+        info.id,
+        redactor.line(info.name or info.title) or "-",
+        info.result or info.state,
+        age(now - info.updated),
+        redactor.line(info.agent),
+        str(info.waiting or "-"),
+        str(info.interrupted or "-"),
+        redactor.line(_at_home(info.folder)),
+    )
+
+
+def _at_home(folder: str) -> str:
+    home = str(home_folder())
+    return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
+
+
+def _conversation(
+    about: dict[str, Any], record: SessionRecord, messages: list[ChatMessage], redactor: Redactor
+) -> str:
+    head = f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}"
+    who = f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}"
+    return "\n".join([head, who, *(_message(message, redactor) for message in messages)])
+
+
+def _message(message: ChatMessage, redactor: Redactor) -> str:
+    """Write a message's role, then its text, indented, so that no text can imitate a role."""
+    title = f"{message.role} {message.call}".rstrip()
+    lines = redactor.text(message.text).splitlines()
+    for call in message.tool_calls:
+        arguments = json.dumps(redactor.data(call.arguments), ensure_ascii=False)
+        lines.append(f"[{call.call}] {redactor.line(call.tool)} {arguments}")
+    return "\n".join(["", title, *(f"  {line}".rstrip() for line in lines)])
+
+
+# Searching ----------------------------------------------------------------------------------------
+
+
+AROUND = 40
+"""Characters that are shown on both sides of a hit."""
+
+
+def search_sessions(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name or a message.")],
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to show.")] = 50,
+    as_json: Json = False,
+) -> int:
+    """Search the messages of all sessions.
+
+    Example: steersman sessions search "streaming parser"
+    """
+    if not text.strip():
+        raise UsageError("there is nothing to search for", "steersman sessions search zod")
+    redactor = redactor_of(os.environ)
+    with stored(os.environ) as store:
+        found = [
+            redactor.data(hit)
+            for hit, _ in zip(_found(store, text, redactor), range(limit), strict=False)
+        ]
+    if as_json:
+        show_document({"found": found})
+    for hit in [] if as_json else found:
+        where = f"entry {hit['seq']}" if hit["seq"] else "name"
+        who = hit["name"] or hit["folder"]
+        show(f"{hit['session']}  {where}  {hit['role']}: {redactor.line(hit['text'])}  ({who})")
+    if not found:
+        warn(f"no session contains `{redactor.line(text)}`")
+    return 0 if found else 1
+
+
+def _found(store: Store, text: str, redactor: Redactor) -> Iterator[dict[str, Any]]:
+    """Find a text; of a message that has it in a secret the redacted beginning is shown."""
+    rows = {row.session: row for row in store.sessions()}
+    for row in rows.values():
+        if text.casefold() in row.name.casefold():
+            at = {"session": row.session, "name": row.name, "folder": row.folder}
+            yield {**at, "seq": 0, "time": iso(row.updated), "role": "name", "text": row.name}
+    for session, stored_entry in store.search(text):
+        row = rows[session]
+        at = {"session": session, "name": row.name, "folder": row.folder}
+        for role, said in _said(stored_entry):
+            if text.casefold() in said.casefold():
+                shown = redactor.text(said)
+                place = max(0, shown.casefold().find(text.casefold()))
+                piece = shown[max(0, place - AROUND) : place + len(text) + AROUND]
+                seq, time = stored_entry.seq, iso(stored_entry.time)
+                yield {**at, "seq": seq, "time": time, "role": role, "text": piece}
+                break
+
+
+def _said(stored_entry: StoredEntry) -> Iterator[tuple[str, str]]:
+    """Give the texts of an entry that people and models said."""
+    if stored_entry.data["kind"] == "queued":
+        yield "user", stored_entry.data["said"]["text"]
+        return
+    try:
+        messages = messages_of(decode_entry(stored_entry.data))
+    except SteersmanError:
+        return  # of a later version
+    for message in messages:
+        if message.role != "user":  # it was found as it was queued
+            yield message.role, message.text
+
 
 sessions = group("List, read and resume sessions.", "steersman sessions list")
 
