@@ -57,19 +57,16 @@ ABOUT = {
 }
 """Each command, and the first line of its help."""
 PLACES = {
-    **{name: f"commands.talk:{name}" for name in ("chat", "attach")},
-    **{name: f"commands.queue:{name}" for name in ("send", "stop", "agents")},
-    "inspect": "inspection.inspect:inspect_session",
-    "why": "inspection.inspect:tell_why",
-    "run": "runs.run:run_workflow",
-    "tour": "tour:tour",
-    "trust": "commands.trust:trust_files",
-    **{name: f"commands.gateways:{name}" for name in ("gateway", "plugins")},
-    "people": "commands.devices:people",
-    "permissions": "commands.config:permissions",
-    "schedule": "commands.serve:schedule",
+    **{name: f"talk:{name}" for name in ("chat", "attach")},
+    **{name: f"queue:{name}" for name in ("send", "stop", "agents")},
+    "why": "inspect:why",
+    "trust": "trust:trust_files",
+    **{name: f"gateways:{name}" for name in ("gateway", "plugins")},
+    "people": "devices:people",
+    "permissions": "config:permissions",
+    "schedule": "serve:schedule",
 }
-"""Where a command is, if it is not in the module below `commands/` that has its name."""
+"""Where a command is, below `commands/`, if its module and its name there are not its own name."""
 EXTENSIONS = ("acp", "hooks", "mcp")
 """The commands that extensions have, which are loaded by these names."""
 OFTEN = (
@@ -86,8 +83,8 @@ def command_named(name: str) -> TyperCommand | TyperGroup:
         registry = import_module("..workflows.registry", __package__)
         found = registry.EXTENSIONS.load(name)
     else:
-        module, _, place = PLACES.get(name, f"commands.{name}:{name}").partition(":")
-        found = getattr(import_module(f".{module}", __package__), place)
+        module, _, place = PLACES.get(name, f"{name}:{name}").partition(":")
+        found = getattr(import_module(f".commands.{module}", __package__), place)
     made: TyperCommand | TyperGroup
     if isinstance(found, typer.Typer):
         made = typer.main.get_group(found)

@@ -13,7 +13,7 @@ from ...machines.errors import UsageError
 from ...machines.machine import Machine
 from ...workflows.problem import did_you_mean
 from ..options import Json, group
-from ..output import show, show_document, warn
+from ..output import show, show_document, show_toml, warn
 
 FORMATS = ("mermaid", "svg", "toml")
 
@@ -68,8 +68,6 @@ def machines_show(
 
         show(picture(machine, *current).rstrip("\n"))
     else:
-        from ..output import show_toml
-
         highlighted = {"current": list(current)} if session else {}
         show_toml({**_whole(machine), **highlighted})
     return 0

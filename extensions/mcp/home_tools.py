@@ -22,8 +22,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ...cli.commands.inspect import dump_now, printed
 from ...cli.commands.queue import stored_queue
-from ...cli.inspection.view import dump_now, printed
 from ...cli.stored import stored
 from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall

@@ -25,7 +25,7 @@ from support.ports import HeldPort
 from steersman.cli.app import whole_program
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/overview.md", "docs/getting-started.md", "cli/tour.py")
+PAGES = ("README.md", "docs/overview.md", "docs/getting-started.md", "cli/commands/tour.py")
 PROGRAM: Any = whole_program()
 NOBODY = 54_321
 """A user id without an entry."""

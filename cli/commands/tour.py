@@ -20,15 +20,15 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
-from ..gateway.events.contract import Event
-from ..gateway.interface import ChatHost, ChatSession
-from ..machines.errors import UsageError
-from ..machines.value import Value
-from .chat import chat
-from .chat_options import ChatOptions
-from .output import warn
-from .prompt import talk_at_prompt
-from .screen.screen import Screen
+from ...gateway.events.contract import Event
+from ...gateway.interface import ChatHost, ChatSession
+from ...machines.errors import UsageError
+from ...machines.value import Value
+from ..chat import chat
+from ..chat_options import ChatOptions
+from ..output import warn
+from ..prompt import talk_at_prompt
+from ..screen.screen import Screen
 
 LONGEST = 60.0
 """Seconds that an event may take before the tour gives up."""

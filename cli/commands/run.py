@@ -141,7 +141,7 @@ def _name(run: RunRecord, work: Work) -> str:
 
 
 @taking(RunOptions)
-def run_workflow(options: RunOptions) -> int:
+def run(options: RunOptions) -> int:
     """Run a workflow; Ctrl-C interrupts it, and --resume continues it.
 
     Example: steersman run codemod.toml --var find=old_name
@@ -318,14 +318,14 @@ def _show(
 
 def _interface(options: RunOptions) -> tuple[RunInterface, bool]:
     if options.as_json:
-        from .plain import run_json
+        from ..runs.plain import run_json
 
         return run_json, True
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if is_terminal and os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown"):
-        from .prompt import run_at_prompt
+        from ..runs.prompt import run_at_prompt
 
         return run_at_prompt, True
-    from .plain import run_plain
+    from ..runs.plain import run_plain
 
     return run_plain, False

@@ -7,42 +7,39 @@ is read twice a second. Streamed text is drawn at most a few times a second.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
 
 from ...gateway.follow import Follower
 from ...gateway.reach import SessionReach
-from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import audited_but_colours
-from ...journal.store import SessionRow, Store
+from ...journal.store import Store
 from ...machines.errors import SteersmanError
 from ...workflows.paths import Paths
-from ..output import document, show
-from .view import dump_now, printed
+from ..output import show
 
 PAUSE = 0.25
 """Seconds between two drawings."""
 
 
-def watch(environ: Mapping[str, str], store: Store, row: SessionRow, form: str) -> int:
+def watch(store: Store, session: str, dump: Callable[[], str]) -> None:
     """Show a session until Ctrl-C; on a terminal in place, elsewhere one dump after the other."""
-    redactor = redactor_of(environ, row.folder)
     with _canvas() as draw:
-        for _ in changes(environ, store, row.session):
-            data = redactor.data(dump_now(environ, store, store.row(row.session)))
-            is_line = form == "json" and not sys.stdout.isatty()
-            draw(document(data, None) if is_line else printed(data, form, environ))
-    return 0
+        for _ in changes(store, session):
+            draw(dump())
 
 
-def changes(environ: Mapping[str, str], store: Store, session: str) -> Generator[None]:
+def changes(store: Store, session: str) -> Generator[None]:
     """Yield at once, and then after each possible change, but not more often than can be drawn."""
     came = threading.Event()
-    follower = Follower(SessionReach(Paths.of(environ), environ, store), session, None, below="all")
+    follower = Follower(
+        SessionReach(Paths.of(os.environ), os.environ, store), session, None, below="all"
+    )
 
     async def follow() -> None:
         async with aclosing(follower.batches()) as batches:

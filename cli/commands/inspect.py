@@ -4,28 +4,95 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, cast
 
 import typer
 from msgspec.structs import replace
 
 from ...gateway.home.home import named_session
+from ...gateway.views.dump import dump_session
 from ...gateway.views.journal_view import EntryFilter, changes, entry_line, listed
+from ...gateway.views.moment import seq_of
 from ...gateway.wording.formats import clock, document_lines, iso, one_line
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.store import SessionRow, Store
-from ...machines.errors import UsageError
+from ...machines.errors import StoreError, UsageError
 from ...machines.json_shape import parse_json
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ...workflows.foreign_file import read_text
 from ...workflows.home_folder import expanded
+from ...workflows.paths import Paths
 from ..options import Json, Session, taking
-from ..output import document, escaped, show, show_document, show_lines
+from ..output import (
+    can_colour,
+    document,
+    escaped,
+    show,
+    show_document,
+    show_lines,
+    show_toml,
+    toml_document,
+    toml_lines,
+    warn,
+)
 from ..stored import stored
-from .view import dump_at, dump_now, printed, seq_at
+
+
+def seq_at(store: Store, row: SessionRow, moment: str) -> int:
+    """Return the number of the entry at a moment, in local time. Raises `UsageError`."""
+    return seq_of(store, row.session, row.seq, moment, datetime.now().astimezone())
+
+
+ANSWER = 2.0
+"""Seconds that a live owner has to answer, before the store is read."""
+
+
+def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[str, Any]:
+    """Dump a session from its owner process; without one, or without an answer, from the store."""
+    from ...gateway.reach import SessionReach
+
+    reach = SessionReach(Paths.of(environ), environ, store)
+    owner = reach.owner(row.session)
+    if owner is not None:
+        try:
+            with closing(reach.remote(row.session, owner, timeout=ANSWER)) as remote:
+                live: dict[str, Any] = remote.call("inspect")
+                return live
+        except StoreError as error:
+            warn(f"steersman: {error.message}; showing what is stored")
+    return dump_session(store, row)
+
+
+def dump_at(store: Store, row: SessionRow, moment: str) -> dict[str, Any]:
+    """Dump a session as it was at a moment. Raises `UsageError`."""
+    return dump_session(store, row, seq_at(store, row, moment))
+
+
+def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:
+    """Write a dump in a format; secrets have been removed from it."""
+    match form:
+        case "json":
+            return document(data)
+        case "toml":
+            return toml_document(data)
+        case "svg":
+            from ...gateway.views.tree import tree_of, tree_picture
+
+            return tree_picture(tree_of(dict(data))).rstrip("\n")
+        case _:
+            from ...gateway.views.tree import draw_dump
+
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+            return draw_dump(dict(data), width, is_coloured=can_colour(sys.stdout, environ))
+
 
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")
 DUMP = "the output of `steersman inspect ID --format json` is one"
@@ -113,8 +180,6 @@ def show_difference(
     if form == "json":
         show_document(data)
     elif form == "toml":
-        from ..output import show_toml
-
         show_toml(data)
     else:
         show(f"from entry {data['from']} to entry {data['to']}:")
@@ -168,12 +233,7 @@ def _short(value: Any) -> str:
     return one_line(text, 120)
 
 
-def list_events(
-    redactor: Redactor,
-    store: Store,
-    row: SessionRow,
-    options: InspectOptions,
-) -> int:
+def list_events(redactor: Redactor, store: Store, row: SessionRow, options: InspectOptions) -> int:
     """Print the entries that match, oldest first; with `--watch` also each new one.
 
     JSON is one document, a line for each entry, with `--watch` one object a line.
@@ -184,25 +244,21 @@ def list_events(
         views = deque(views, options.last)
     shown = map(redactor.data, views)
     head = {"session": row.session}
-    if options.form == "tree":
-        show_lines(map(entry_line, shown))
-    elif options.watch:
-        show_lines(document(view, None) for view in shown)
+    line = entry_line if options.form == "tree" else partial(document, indent=None)
+    if options.form == "tree" or options.watch:
+        show_lines(map(line, shown))
     elif options.form == "json":
         show_lines(map(escaped, document_lines(head, "events", shown)))
     else:
-        from ..output import toml_lines
-
         show_lines(toml_lines(head, "events", shown))
     if options.watch:  # each entry after those of `row`, until Ctrl-C
         from . import watching
 
         seq = row.seq
-        for _ in watching.changes(os.environ, store, row.session):
+        for _ in watching.changes(store, row.session):
             newest = store.row(row.session).seq
             for view in listed(store, row.session, replace(wanted, after=seq, upto=newest)):
-                data = redactor.data(view)
-                show(entry_line(data) if options.form == "tree" else document(data, None))
+                show(line(redactor.data(view)))
             seq = newest
     return 0
 
@@ -217,7 +273,7 @@ def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilt
 
 
 @taking(InspectOptions)
-def inspect_session(options: InspectOptions) -> int:
+def inspect(options: InspectOptions) -> int:
     """Show what every part of a session is doing, or was doing at any moment.
 
     Mermaid is the last turn as a sequence diagram, SVG the tree as a picture. A path, such as
@@ -240,7 +296,13 @@ def inspect_session(options: InspectOptions) -> int:
         if options.watch:
             from .watching import watch
 
-            return watch(os.environ, store, row, options.form)
+            def dump() -> str:
+                data = redactor.data(dump_now(os.environ, store, store.row(row.session)))
+                is_line = options.form == "json" and not sys.stdout.isatty()
+                return document(data, None) if is_line else printed(data, options.form, os.environ)
+
+            watch(store, row.session, dump)
+            return 0
         if options.diff:
             return show_difference(redactor, store, row, options.diff, options.form)
         if options.form == "mermaid":  # the last turn up to a moment
@@ -257,7 +319,7 @@ def inspect_session(options: InspectOptions) -> int:
 STORY_FORMATS = ("text", "json", "toml", "mermaid")
 
 
-def tell_why(
+def why(
     session: Session = "last",
     message: Annotated[
         str,
@@ -289,8 +351,6 @@ def tell_why(
         case "json":
             show_document(view)
         case "toml":
-            from ..output import show_toml
-
             show_toml(view)
         case "mermaid":
             from ...gateway.views.sequence import sequence

@@ -1,1 +1,0 @@
-"""`steersman inspect` and `why`: looking into a session."""
