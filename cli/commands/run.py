@@ -318,7 +318,7 @@ def _show(
 
 def _interface(options: RunOptions) -> tuple[RunInterface, bool]:
     if options.as_json:
-        from ..runs.plain import run_json
+        from ..runs.watch import run_json
 
         return run_json, True
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -326,6 +326,6 @@ def _interface(options: RunOptions) -> tuple[RunInterface, bool]:
         from ..runs.prompt import run_at_prompt
 
         return run_at_prompt, True
-    from ..runs.plain import run_plain
+    from ..runs.watch import run_plain
 
     return run_plain, False

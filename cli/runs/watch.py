@@ -1,18 +1,29 @@
-"""Follows a run by its events until it has ended, stops it after a signal, and tells of it in lines."""
+"""Follows a run by its events until it has ended, and stops it after a signal.
+
+Without a terminal it is told in lines of text, failures at once and the summary at the end, or of JSON.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
-from ...gateway.events.contract import Event, RunEndedEvent, StepEvent
-from ...gateway.interface import RunSession
+from ...gateway.events.contract import ChangedEvent, Event, RunEndedEvent, StepEvent
+from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
 from ..exit_codes import FAILED, OF_RUNS, UNANSWERED
 from ..following import IdleWaiter
+from ..json_lines import Lines, talking_json
 from ..signals import SignalExit, leave_through
+from ..streams import CHUNK, Printer, split_lines
+from ..talk import start_notices, talking
 
 LONG, SHORT = 5.0, 0.5
 """Seconds between two checks of a running run, whose record is large, and of one that has ended."""
@@ -146,3 +157,61 @@ def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[st
     if output := ended.get("output"):
         lines += ["", *clean(output).splitlines()]
     return lines
+
+
+# Without a terminal -------------------------------------------------------------------------------
+
+
+def run_plain(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
+    """Run to the end; print failures to standard error and the summary to standard output."""
+    err, out = Printer(sys.stderr), Printer(sys.stdout)
+    watch = RunWatch()
+    watch.on_stop = lambda: err.write("Stopping; Ctrl-C again ends it at once.\n")
+    began = time.monotonic()
+
+    def report(event: Event) -> None:
+        if line := event_line(event):
+            err.write(f"{line}\n")
+
+    with talking(host, open_it, (watch.hear, report), (out, err)) as conversation:
+        watch.conversation = conversation
+        for notice in start_notices(host):
+            err.write(f"{notice}\n")
+        with watch.stopping_on_interrupt():
+            watch.wait(conversation)
+        if watch.ended is not None:
+            seconds = time.monotonic() - began
+            for line in summary(watch.ended, conversation.changes(), seconds):
+                out.write(f"{line}\n")
+        conversation.leave()
+    return watch.exit_code
+
+
+def run_json(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
+    """Run to the end; events out, messages and answers in, one JSON object a line each.
+
+    The run continues after the end of standard input.
+    """
+    watch = RunWatch()
+    with talking_json(host, open_it, watch.hear, takes_words=True) as (conversation, lines):
+        watch.conversation = conversation
+        threading.Thread(target=_take, args=(lines,), name="lines", daemon=True).start()
+        with watch.stopping_on_interrupt():
+            watch.wait(conversation, lines.deny_late)
+        publisher = conversation.publisher
+        files = conversation.changes()
+        publisher.publish(ChangedEvent(type="changed", **publisher.stamp(), files=files))
+        conversation.leave()
+    return watch.exit_code
+
+
+def _take(lines: Lines) -> None:
+    """Pass standard input on; at its end, deny the open questions.
+
+    The descriptor is read directly: a waiting thread would hold the lock of Python's buffer until exit.
+    """
+    if sys.stdin is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        for line in split_lines(iter(partial(os.read, sys.stdin.fileno(), CHUNK), b"")):
+            if line.strip():
+                lines.take(line)
+    lines.deny_the_rest()
