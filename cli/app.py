@@ -58,7 +58,7 @@ ABOUT = {
 """Each command, and the first line of its help."""
 PLACES = {
     **{name: f"talk:{name}" for name in ("chat", "attach")},
-    **{name: f"queue:{name}" for name in ("send", "stop", "agents")},
+    **{name: f"queue:{name}" for name in ("send", "stop", "agents", "goal")},
     "why": "inspect:why",
     "trust": "trust:trust_files",
     **{name: f"gateways:{name}" for name in ("gateway", "plugins")},

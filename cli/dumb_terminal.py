@@ -17,12 +17,11 @@ from ..gateway.events.contract import Event, is_aside
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.wording.first_run import opening_notices, ways_on
 from .chat_options import ChatOptions
-from .following import StartedTurns
 from .plain import PlainInterface, terminal_columns
 from .question import Questions, answered, asked
 from .signals import SignalExit, farewell, throwing
 from .streams import Printer, comes_soon, typed_lines
-from .talk import has_utf8, talking
+from .talk import StartedTurns, has_utf8, talking
 
 TOGETHER = 0.03
 """Seconds between two lines that no person types: they are pasted."""

@@ -14,10 +14,9 @@ from ..machines import protocol as m
 from ..machines.json_shape import parse_json
 from .chat_options import ChatOptions
 from .exit_codes import DONE, FAILED
-from .following import IdleWaiter
 from .output import document
 from .streams import Printer, typed_lines
-from .talk import Session, start_notices, talking
+from .talk import IdleWaiter, Session, start_notices, talking
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
 

@@ -30,10 +30,9 @@ from ..machines.lifecycles import REASONS
 from ..machines.protocol import exit_words
 from ..machines.verdict import read_condition
 from .chat_options import ChatOptions
-from .following import HeldNotice, IdleWaiter, ends_answer
 from .output import warn
 from .streams import Printer, comes_soon, typed_lines
-from .talk import has_utf8, start_notices, talking
+from .talk import HeldNotice, IdleWaiter, ends_answer, has_utf8, start_notices, talking
 
 PIPE_TIMEOUT = 2.0
 """Seconds within which a piped standard input has to deliver something."""

@@ -1,14 +1,20 @@
-"""What every interface of a chat or a run does in the same order: subscribe, open, talk, leave, close."""
+"""What the interfaces of a chat or a run have in common.
+
+They subscribe, open, talk, leave and close in the same order; and they follow from a session's events
+which messages are held, which turns start, and when the work has ended.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatHost, ChatSession
-from .signals import SignalExit
+from .exit_codes import DONE, FAILED, LIMITED, UNANSWERED
+from .signals import SignalExit, waiting
 from .streams import Printer
 
 Session = TypeVar("Session", bound=ChatSession)
@@ -48,3 +54,178 @@ def start_notices(host: ChatHost) -> list[str]:
 def has_utf8(stream: TextIO) -> bool:
     """Whether a stream takes all characters."""
     return (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
+_ENDS_ANSWER = frozenset(
+    {
+        "answer",
+        "turn_ended",
+        "tool_started",
+        "tool_ended",
+        "question",
+        "interrupting",
+        "interrupted",
+        "steered",
+    }
+)
+
+
+def ends_answer(event: Event) -> bool:
+    """Whether an event ends what the model was saying: its line belongs below all of that."""
+    match event["type"]:
+        case "accepted":
+            return event["as"] == "interrupt"
+        case "notice":
+            return event.get("ends_answer", False)
+        case "error":
+            return event["code"] in ("model_failed", "turn_failed")
+        case "result":
+            return event["name"] == "stop" and bool(event["data"].get("interrupted"))
+        case kind:
+            return kind in _ENDS_ANSWER
+
+
+class HeldNotice:
+    """Reports that messages are held, when their number has risen."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._items: list[QueueItem] = []
+
+    def hear(self, event: Event) -> str:
+        """Take in an event; return the notice for it, or an empty text."""
+        before = self._count
+        match event["type"]:
+            case "session_started":
+                self._count, self._items = 0, []
+            case "recovered":
+                self._take(event["items"])
+            case "queue":
+                self._take(items_after(self._items, event))
+            case _:
+                return ""
+        is_more = event["type"] == "queue" and self._count > before
+        return f"Held: {self._count} waiting. /queue resume runs them." if is_more else ""
+
+    def _take(self, items: list[QueueItem]) -> None:
+        self._items, self._count = items, sum(bool(item.get("held")) for item in items)
+
+
+class StartedTurns:
+    """Reports the message of a turn that starts, if the message waited in the queue.
+
+    A message that runs at once is directly above its answer, so it is not reported; nor is a turn
+    without a message, such as a goal's.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, str] = {}
+
+    def hear(self, event: Event) -> str:
+        """Take in an event; return the text and number of the message, or an empty text."""
+        if event["type"] == "session_started":
+            self._waiting.clear()
+        elif event["type"] == "accepted" and event["as"] in ("queue", "steer"):
+            self._waiting[event["id"]] = event["text"]
+        elif event["type"] == "recovered":
+            self._waiting |= {item["id"]: item["text"] for item in event["items"]}
+        elif event["type"] == "queue":
+            self._update(event)
+        elif event["type"] == "turn_started" and (text := self._waiting.pop(event["item"], "")):
+            return f"{text}  (#{event['number']})"
+        return ""
+
+    def _update(self, event: QueueEvent) -> None:
+        """Take over edited texts, add interrupted messages, and drop removed ones."""
+        before = self._waiting
+        items = event.get("items", event.get("changed", []))
+        known = {
+            item["id"]: item["text"]
+            for item in items
+            if item["id"] in before or item["state"] == "interrupted"
+        }
+        kept = {} if "items" in event else before
+        self._waiting = {
+            name: text for name, text in (kept | known).items() if not has_left(event, name)
+        }
+
+
+ENDINGS = frozenset(
+    {
+        "turn_ended",
+        "stopped",
+        "queue",
+        "rejected",
+        "result",
+        "error",
+        "accepted",
+        "child_ended",
+        "side_talk_ended",
+        "goal",
+        "changed",
+        "own_command",
+    }
+)
+
+
+LIMITS = ("limit_reached", "no_progress")
+"""Codes of the errors after which a turn is interrupted without anybody's word."""
+
+
+class IdleWaiter:
+    """Waits until a session has nothing more to do.
+
+    `hear` subscribes to the event bus. `pause` is the number of seconds after which the waiter
+    checks without an event.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Event()
+        self.pause = 0.5
+        self.is_broken = False
+        self.has_refusal = False
+        self.is_limited = False
+        self.is_unanswered = False
+        self.status = ""
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        if is_aside(event):
+            return
+        if event["type"] == "turn_ended":
+            self.status = event["status"]
+            self.is_limited = self.is_limited and event["status"] != "completed"
+        if event["type"] == "turn_started":
+            self.is_unanswered = False
+        if event["type"] == "tool_ended" and event.get("unanswered"):
+            self.is_unanswered = True
+        if event["type"] == "rejected":
+            self.has_refusal = True
+        if event["type"] == "error" and event["code"] in LIMITS and "parent" not in event:
+            self.is_limited = True
+        if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
+            self.is_broken = True
+        if event["type"] == "session_started":  # there is room again, and the session was recovered
+            self.is_broken = False
+        if event["type"] in ENDINGS:
+            self._changed.set()
+
+    @property
+    def exit_code(self) -> int:
+        """How the work ended: as its newest turn, refused, broken off, or with an open question."""
+        if self.has_refusal or self.is_broken or self.status == "failed":
+            return FAILED
+        if self.is_limited:
+            return LIMITED
+        return UNANSWERED if self.is_unanswered else DONE
+
+    def wait(self, conversation: ChatSession, between: Callable[[], None] = lambda: None) -> None:
+        """Block until nothing runs and no queued message will start without a command.
+
+        `between` is called now and then meanwhile, twice a second at least unless `pause` is longer.
+        """
+        while not conversation.is_quiet():
+            with waiting():
+                self._changed.wait(self.pause)
+            self._changed.clear()
+            between()

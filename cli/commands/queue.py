@@ -1,4 +1,4 @@
-"""`steersman queue …`, `agents …`, `send` and `stop`: a session's work, from another terminal."""
+"""`steersman queue …`, `agents …`, `goal …`, `send`, `stop`: a session's work, from another terminal."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from msgspec.structs import replace
 
+from ...gateway.commands import agents as subagents
+from ...gateway.commands import goal as goals
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
-from ...gateway.commands.agents import (
-    agents_of,
-    draw_agents,
-    stop_agent,
-    stored_state,
-    wrap_up_agent,
-)
 from ...gateway.home.home import SHORTEST_ID
 from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import waiting_text
 from ...gateway.wording.formats import item_line
 from ...gateway.wording.redaction import redactor_of
+from ...journal.record import SessionRecord, apply
+from ...journal.recovery import load_record, recovered
 from ...journal.store import SessionRow, Store
 from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
@@ -180,7 +177,6 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
         return {"session": None, "state": "open", "items": []}
     from ...gateway.events.translation import queue_view
     from ...gateway.views.saved_queues import read_saved
-    from ...journal.recovery import load_record
 
     record = load_record(store, row.session)
     if store.is_owned(row.session):
@@ -258,7 +254,6 @@ def _code_of(store: Store, session: str, outcome: Outcome) -> int:
     """Return how a turn ended as an exit code, by the session's journal."""
     from ...journal.codec import decode_entry
     from ...journal.entries import ToolRefused
-    from ...journal.recovery import load_record
 
     turn = load_record(store, session).turns.get(outcome.turn)
     if turn is not None and turn.cause in (Cause.BUDGET, Cause.NO_PROGRESS):
@@ -296,13 +291,85 @@ def agents_list(session: Session = "last", as_json: Json = False) -> int:
     with stored(os.environ) as store:
         row = find_for_listing(store, session)
         redactor = redactor_of(os.environ, row.folder if row else "")
-        found = agents_of(stored_state(store), row.session, redactor) if row else []
+        found = (
+            subagents.agents_of(subagents.stored_state(store), row.session, redactor) if row else []
+        )
     if as_json:
         show_document({"agents": found})
     elif row:
-        show(draw_agents(found))
+        show(subagents.draw_agents(found))
     return 0
 
 
-agents.command("stop")(twin(stop_agent, Session))
-agents.command("wrap-up")(twin(wrap_up_agent, Session))
+agents.command("stop")(twin(subagents.stop_agent, Session))
+agents.command("wrap-up")(twin(subagents.wrap_up_agent, Session))
+
+
+# The goal -----------------------------------------------------------------------------------------
+
+
+goal = group("Show and change the goal of a session.", "steersman goal status")
+
+
+@goal.command("set")
+def goal_set(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The condition to reach.")],
+    gate: Annotated[
+        list[str] | None,
+        typer.Option("--gate", metavar="COMMAND", help="Must succeed first; may be repeated."),
+    ] = None,
+    turns: Annotated[
+        int | None, typer.Option("--turns", metavar="N", help="Maximum number of turns.")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option("--tokens", metavar="N", help="Maximum number of tokens.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="N", help="Maximum number of minutes.")
+    ] = None,
+    is_next: Annotated[
+        bool, typer.Option("--next", help="Add it after the present goals.")
+    ] = False,
+    session: Of = "",
+    as_json: Json = False,
+) -> int:
+    """Let a session work until a judge decides that a goal is met.
+
+    Example: steersman goal set "all tests pass" --gate "npm test" --turns 10
+    """
+    if not text.strip():
+        raise UsageError("a goal needs a text", 'steersman goal set "all tests pass"')
+    if turns is not None and turns < 1:
+        raise UsageError(
+            f"a goal takes at least 1 turn, not {turns}", "its own first message is turn 1"
+        )
+    order = goals.next_goal if is_next else goals.goal
+    call = order(text, gates=tuple(gate or ()), turns=turns, tokens=tokens, minutes=minutes)
+    return run_on(session, call, as_json=as_json)
+
+
+@goal.command("status")
+def goal_status(session: Of = "", as_json: Json = False) -> int:
+    """Show the progress of the goal, without changing the session.
+
+    Example: steersman goal status --session last
+    """
+    with stored(os.environ) as store:
+        row = find_for_listing(store, session)
+        record = load_record(store, row.session) if row else SessionRecord()
+        if record.goals.is_pursued and row and not store.is_owned(row.session):
+            as_found = recovered(record)  # by its next owner
+            apply(record, as_found, record.seq + 1, record.updated)
+    data = redactor_of(os.environ, record.folder).data(
+        {"session": record.id or None, **goals.goal_data(record)}
+    )
+    if as_json:
+        show_document(data)
+    elif row:
+        show(goals.draw_goal(data))
+    return 0
+
+
+goal.command("pause")(twin(goals.pause_goal))
+goal.command("resume")(twin(goals.resume_goal))
+goal.command("clear")(twin(goals.clear_goal))

@@ -19,11 +19,10 @@ from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
 from ..exit_codes import FAILED, OF_RUNS, UNANSWERED
-from ..following import IdleWaiter
 from ..json_lines import Lines, talking_json
 from ..signals import SignalExit, leave_through
 from ..streams import CHUNK, Printer, split_lines
-from ..talk import start_notices, talking
+from ..talk import IdleWaiter, start_notices, talking
 
 LONG, SHORT = 5.0, 0.5
 """Seconds between two checks of a running run, whose record is large, and of one that has ended."""

@@ -15,8 +15,8 @@ from ...gateway.wording.terminal import audited, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
-from ..following import ends_answer
 from ..question import AnswerKey, Questions, answer_keys, why_asked
+from ..talk import ends_answer
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
 from .status import Attention, Status, bar, key_hints

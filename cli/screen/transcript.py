@@ -14,11 +14,24 @@ from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolE
 from ...gateway.wording.formats import call_words, size_text, telling_line
 from ...gateway.wording.terminal import audited, clean, exposed
 from ...machines.protocol import exit_words
-from ..following import StartedTurns, ends_answer
 from ..plain import PlainInterface
+from ..talk import StartedTurns, ends_answer
 from ..wrapping import fitted, wrapped, wrapped_pieces
-from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Row
-from .blocks import INDENT, Blocks, Kind, message_rows
+from .appearance import (
+    ADDED,
+    BAD,
+    CODE,
+    DIM,
+    GOOD,
+    HEAD,
+    INDENT,
+    REMOVED,
+    Appearance,
+    Blocks,
+    Kind,
+    Row,
+    message_rows,
+)
 from .markdown import Stream
 from .markdown_blocks import LOADER
 from .status import duration

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...cli.following import HeldNotice
+from ...cli.talk import HeldNotice
 from ...cli.line_protocol import Lines, serve_lines
 from ...cli.options import Agent, Model
 from ...cli.streams import Printer

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.nightly
 
 BUILDER = ("gateway/events/run.py", "status=run.state", "statsu=run.state", '"statsu"')
-READER = ("cli/following.py", 'event["items"]', 'event["itmes"]', '"itmes"')
+READER = ("cli/talk.py", 'event["items"]', 'event["itmes"]', '"itmes"')
 FORGETFUL = ("gateway/events/run.py", "run=session, ", "", '"run"')
 
 

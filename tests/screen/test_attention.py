@@ -9,8 +9,7 @@ from prompt_toolkit.styles import Style
 from stories.agent import call, says, uses
 from stories.stage import Stage
 
-from steersman.cli.screen.appearance import Appearance, drawable
-from steersman.cli.screen.blocks import message_rows
+from steersman.cli.screen.appearance import Appearance, drawable, message_rows
 from steersman.cli.screen.status import FOCUSED, UNFOCUSED, Attention, Status
 from steersman.workflows.settings import TerminalSettings
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from prompt_toolkit.data_structures import Size
 
-from steersman.cli.following import StartedTurns
 from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.terminal import Canvas, SteadyOutput
 from steersman.cli.screen.transcript import Transcript, running_row
+from steersman.cli.talk import StartedTurns
 
 
 def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:
