@@ -58,11 +58,13 @@ def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:
     )
 
 
-def taking(options: type[Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
+def taking(
+    options: type[Options],
+) -> Callable[[Callable[[Options], int | None]], Callable[..., int | None]]:
     """Make a command of a function of one value: its fields are the options and arguments."""
 
-    def made(function: Callable[[Options], int]) -> Callable[..., int]:
-        def command(**given: Any) -> int:
+    def made(function: Callable[[Options], int | None]) -> Callable[..., int | None]:
+        def command(**given: Any) -> int | None:
             return function(options(**given))
 
         command.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]

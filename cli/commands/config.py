@@ -31,7 +31,7 @@ config = group("Show and check the configuration.", "steersman config show")
 
 
 @config.command("show")
-def config_show(as_json: Json = False) -> int:
+def config_show(as_json: Json = False) -> None:
     """Print the configuration in force, with the source of each key.
 
     Example: steersman config show
@@ -45,11 +45,10 @@ def config_show(as_json: Json = False) -> int:
         show("\n".join(_table(without_nulls(data), (), config)).lstrip("\n"))
     for notice in config.notices:
         warn(notice)
-    return 0
 
 
 @config.command("path")
-def config_path(as_json: Json = False) -> int:
+def config_path(as_json: Json = False) -> None:
     """Print the folders and files in use.
 
     Example: steersman config path
@@ -71,13 +70,12 @@ def config_path(as_json: Json = False) -> int:
             for what, path, note in lines
         ]
         show_document({"paths": found})
-        return 0
+        return
     for what, path, note in lines:
         notes = [note] if note else []
         if not path.exists():
             notes.append("not there")
         show(f"{what:<8} {path}" + (f"  ({', '.join(notes)})" if notes else ""))
-    return 0
 
 
 @config.command("check")
@@ -105,7 +103,7 @@ def config_check(as_json: Json = False) -> int:
 
 
 @config.command("schema")
-def config_schema() -> int:
+def config_schema() -> None:
     """Print the JSON Schema of the configuration, for editors.
 
     Example: steersman config schema > steersman.schema.json
@@ -113,7 +111,6 @@ def config_schema() -> int:
     from ...workflows.schema import schema
 
     show_document(schema())
-    return 0
 
 
 def _trust_note(paths: Paths, project: Path) -> str:
@@ -163,7 +160,7 @@ permissions = group(
 
 
 @permissions.command("list")
-def permissions_list(as_json: Json = False) -> int:
+def permissions_list(as_json: Json = False) -> None:
     """List the rules in force in this folder, in order.
 
     Example: steersman permissions list
@@ -176,7 +173,6 @@ def permissions_list(as_json: Json = False) -> int:
         show(redactor_of(os.environ).text(draw_rules((), rules, config.permission_mode)))
     for notice in config.notices:
         warn(notice)
-    return 0
 
 
 @permissions.command("explain")
@@ -188,7 +184,7 @@ def permissions_explain(
         str, typer.Option("--tool", metavar="NAME", help="The tool, if it is not `shell`.")
     ] = "shell",
     as_json: Json = False,
-) -> int:
+) -> None:
     """Show what would happen to a tool call, and by which rule. Runs nothing.
 
     Example: steersman permissions explain --tool write src/main.py
@@ -204,7 +200,6 @@ def permissions_explain(
         show(redactor_of(os.environ).text(said))
     for notice in config.notices:
         warn(notice)
-    return 0
 
 
 permissions.command("allow")(twin(verbs.allow))

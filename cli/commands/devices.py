@@ -55,7 +55,7 @@ def pair(
     token: Annotated[
         bool, typer.Option("--token", help="Print a bearer token, for a program.")
     ] = False,
-) -> int:
+) -> None:
     """Print a code, valid once and for ten minutes, with which a browser is paired.
 
     Example: steersman devices pair phone --scope speak
@@ -71,17 +71,16 @@ def pair(
     now = time.time()
     if token:
         show(file.grant(name, wanted, now))
-        return 0
+        return
     state = Paths.of(os.environ).state
     code = file.offer(name, wanted, now)
     address = address_of(state) if server_of(state) is not None else ""
     if not address:
         show(f"The code is {code}. No program serves this home: `steersman serve` starts one.")
-        return 0
+        return
     link = f"{address}/#pair={code}"
     show(f"Open {link}\nor type the code {code} there. It is valid once, for ten minutes.\n")
     show(_picture(link))
-    return 0
 
 
 def _picture(text: str) -> str:
@@ -94,7 +93,7 @@ def _picture(text: str) -> str:
 
 
 @devices.command("list")
-def show_all(as_json: Json = False) -> int:
+def show_all(as_json: Json = False) -> None:
     """List the devices.
 
     Example: steersman devices list
@@ -103,7 +102,7 @@ def show_all(as_json: Json = False) -> int:
     if as_json:
         listed = [device.model_dump(exclude={"hash"}) for device in known.devices]
         show_document({"devices": listed})
-        return 0
+        return
     rows = [
         [device.name, device.scope, f"{datetime.fromtimestamp(device.created):%Y-%m-%d %H:%M}"]
         for device in known.devices
@@ -112,18 +111,16 @@ def show_all(as_json: Json = False) -> int:
         show_table(["device", "may", "since"], rows, os.environ)
     else:
         show("no device is paired; `steersman devices pair NAME` begins it")
-    return 0
 
 
 @devices.command()
-def revoke(name: Name) -> int:
+def revoke(name: Name) -> None:
     """Shut a device out, at once.
 
     Example: steersman devices revoke phone
     """
     _file().revoke(name)
     show(f"{name} is shut out")
-    return 0
 
 
 # People -------------------------------------------------------------------------------------------

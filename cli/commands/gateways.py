@@ -40,7 +40,7 @@ class _Told(logging.Handler):
 
 
 @gateway.command("list")
-def gateway_list(as_json: Json = False) -> int:
+def gateway_list(as_json: Json = False) -> None:
     """List the gateways, and which of them are configured.
 
     Example: steersman gateway list
@@ -70,14 +70,13 @@ def gateway_list(as_json: Json = False) -> int:
         show_table(("GATEWAY", "OF", "CONFIGURED"), rows, os.environ)
     else:
         show("No installed package has a gateway.")
-    return 0
 
 
 @gateway.command("check")
 def gateway_check(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
     as_json: Json = False,
-) -> int:
+) -> None:
     """Connect once, and say what was found: the server, the account, each room.
 
     Example: steersman gateway check irc
@@ -97,7 +96,6 @@ def gateway_check(
         show_document({"gateway": name, "found": found})
     for line in found if not as_json else ():
         show(line)
-    return 0
 
 
 @gateway.command("run")

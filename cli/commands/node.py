@@ -48,10 +48,10 @@ def start(
     place: Annotated[
         str, typer.Option(metavar="NAME", help="Whose files are here; else as configured.")
     ] = "",
-) -> int:
+) -> None:
     """Take sessions whose owner has died, or to which something was sent."""
     if context.invoked_subcommand is not None:
-        return 0
+        return
     paths, over = Paths.of(os.environ), SimpleQueue[None]()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: over.put(None))
@@ -70,7 +70,6 @@ def start(
         if node is not None:
             node.end()
         hosts.close()
-    return 0
 
 
 def _wait(over: SimpleQueue[None]) -> None:
@@ -81,14 +80,13 @@ def _wait(over: SimpleQueue[None]) -> None:
 
 
 @node.command("list")
-def show_all(as_json: Json = False) -> int:
+def show_all(as_json: Json = False) -> None:
     """List the nodes of the home.
 
     Example: steersman node list --json
     """
     with stored(os.environ) as store:
         _show(store.nodes.rows(), "home", as_json=as_json)
-    return 0
 
 
 @node.command()
@@ -117,7 +115,7 @@ def _show(rows: Sequence[NodeRow], where: str, *, as_json: bool) -> None:
 @node.command()
 def drain(
     name: Annotated[str, typer.Argument(metavar="NODE", help="A node, or how its name begins.")],
-) -> int:
+) -> None:
     """Let a node end its turns, give its sessions back, and end.
 
     Example: steersman node drain n4711
@@ -130,13 +128,12 @@ def drain(
             )
         store.nodes.direct(row.node, "draining")
     show(f"Node {row.node} takes no more sessions; it ends when its {row.sessions} are done.")
-    return 0
 
 
 @node.command()
 def evict(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="A session, or `last`.")],
-) -> int:
+) -> None:
     """Have a node give a session back: what runs is interrupted, everything is kept.
 
     Example: steersman node evict last
@@ -148,7 +145,6 @@ def evict(
             raise SteersmanError(f"no program has session `{row.session}` open")
         SessionReach(paths, os.environ, store).remote(row.session).call("evict")
     show(f"Session {row.session} was given back; a message to it has it taken again.")
-    return 0
 
 
 def _find(rows: list[NodeRow], name: str) -> NodeRow:

@@ -52,7 +52,7 @@ def queue_list(
         bool, typer.Option("--all", help="Include messages whose turn was replaced by another one.")
     ] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """List the running and queued messages, without changing them.
 
     Example: steersman queue list --session last
@@ -62,14 +62,13 @@ def queue_list(
         data = stored_queue(store, row, is_all=is_all)
     if as_json:
         show_document(data)
-        return 0
+        return
     if row is None:
-        return 0
+        return
     lines = [item_line(item) for item in data["items"]]
     if data["state"] == "held" and lines:
         lines.append("Held: `/queue resume` in a chat on this session runs them.")
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
-    return 0
 
 
 queue.command("add")(twin(verbs.add_to_queue))
@@ -119,14 +118,15 @@ def queue_restore(
     session: Of = "",
     everywhere: Annotated[bool, typer.Option("--list", help="List all saved queues.")] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """List the saved queue of a session, or of all sessions; changes nothing.
 
     Example: steersman queue restore --list
     """
     if everywhere:
-        return _list_saved(as_json=as_json)
-    return queue_list(_either(place, session), as_json=as_json)
+        _list_saved(as_json=as_json)
+    else:
+        queue_list(_either(place, session), as_json=as_json)
 
 
 queue.command("export")(twin(saved_queue.export_queue))
@@ -140,7 +140,7 @@ def _either(place: str, session: str) -> str:
     return place or session
 
 
-def _list_saved(*, as_json: bool) -> int:
+def _list_saved(*, as_json: bool) -> None:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
     from ...gateway.home.retention import is_saved
 
@@ -151,13 +151,12 @@ def _list_saved(*, as_json: bool) -> int:
     found = [queue.view() for queue in saved if queue.items]
     if as_json:
         show_document({"saved": found})
-        return 0
+        return
     lines: list[str] = []
     for view in found:
         lines.append(f"{view['session']}  {view['folder']}")
         lines += [f"  {item_line(item)}" for item in view["items"]]
     show("\n".join(lines) if lines else "No session has a saved queue.")
-    return 0
 
 
 def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
@@ -283,7 +282,7 @@ agents = group("Show and end a session's subagents.", "steersman agents list las
 
 
 @agents.command("list")
-def agents_list(session: Session = "last", as_json: Json = False) -> int:
+def agents_list(session: Session = "last", as_json: Json = False) -> None:
     """List the subagents of a session and their subagents, without changing it.
 
     Example: steersman agents list last
@@ -298,7 +297,6 @@ def agents_list(session: Session = "last", as_json: Json = False) -> int:
         show_document({"agents": found})
     elif row:
         show(subagents.draw_agents(found))
-    return 0
 
 
 agents.command("stop")(twin(subagents.stop_agent, Session))
@@ -349,7 +347,7 @@ def goal_set(
 
 
 @goal.command("status")
-def goal_status(session: Of = "", as_json: Json = False) -> int:
+def goal_status(session: Of = "", as_json: Json = False) -> None:
     """Show the progress of the goal, without changing the session.
 
     Example: steersman goal status --session last
@@ -367,7 +365,6 @@ def goal_status(session: Of = "", as_json: Json = False) -> int:
         show_document(data)
     elif row:
         show(goals.draw_goal(data))
-    return 0
 
 
 goal.command("pause")(twin(goals.pause_goal))

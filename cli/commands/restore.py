@@ -22,7 +22,7 @@ restore = group("Resume sessions of other agents.", "steersman restore list")
 
 
 @restore.command("list")
-def restore_list(as_json: Json = False) -> int:
+def restore_list(as_json: Json = False) -> None:
     """List the sessions that are not finalized, and how each is resumed.
 
     Example: steersman restore list --json
@@ -34,12 +34,12 @@ def restore_list(as_json: Json = False) -> int:
     if as_json:
         views = [restore_view(record, restore_service.agents) for record in records]
         show_document({"restore": views})
-        return 0
+        return
     if not records:
         warn(
             "There is nothing to restore; `steersman hooks install AGENT` installs hooks in an agent."
         )
-        return 0
+        return
     rows: list[tuple[str, ...]] = []
     for record in records:
         state = f"{record.state}, alive" if lives(record) else record.state
@@ -51,7 +51,6 @@ def restore_list(as_json: Json = False) -> int:
         cells = (record.session, record.agent, state, age(now - record.updated), stopped, how)
         rows.append(tuple(map(redactor.line, cells)))
     show_table(_HEAD, rows, os.environ)
-    return 0
 
 
 @restore.command("run")
@@ -72,14 +71,13 @@ def restore_run(session: Session) -> int:
 
 
 @restore.command("forget")
-def restore_forget(session: Session) -> int:
+def restore_forget(session: Session) -> None:
     """Delete the record of a session; the agent's own files stay.
 
     Example: steersman restore forget last
     """
     record = _restore_service().forget(session)
     show(redactor_of(os.environ).line(f"Forgot session {record.session} of {record.agent}."))
-    return 0
 
 
 def _restore_service() -> RestoreService:

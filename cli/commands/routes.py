@@ -66,7 +66,7 @@ Table = Annotated[
 
 
 @routes.command("list")
-def routes_list(as_json: Json = False) -> int:
+def routes_list(as_json: Json = False) -> None:
     """List the routing tables, and mark the one in force in this folder.
 
     Example: steersman routes list
@@ -76,7 +76,7 @@ def routes_list(as_json: Json = False) -> int:
     own = [str(route["name"]) for route in config.route]
     if as_json:
         show_document({"tables": rows, "routes": own})
-        return 0
+        return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         mark = "*" if row["is_used"] else " "
@@ -86,7 +86,6 @@ def routes_list(as_json: Json = False) -> int:
     if own:
         show(f"  your own routes, which come before it: {', '.join(own)}")
     show("* in force in this folder")
-    return 0
 
 
 def _brief(name: str, used: str) -> dict[str, Any]:
@@ -100,7 +99,7 @@ def _brief(name: str, used: str) -> dict[str, Any]:
 def routes_show(
     table: Table = "",
     form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or toml.")] = "text",
-) -> int:
+) -> None:
     """Print both routing tables, or write them as a file.
 
     Example: steersman routes show never-cancel
@@ -113,7 +112,6 @@ def routes_show(
     else:
         tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
         show(_wrapped("\n".join(render(table) for table in tables).rstrip("\n")))
-    return 0
 
 
 def _wrapped(text: str) -> str:
@@ -169,7 +167,7 @@ def routes_diff(
     ours: Annotated[str, typer.Argument(metavar="A", help="A table's name, or a file.")],
     theirs: Annotated[str, typer.Argument(metavar="B", help="Another table.")],
     as_json: Json = False,
-) -> int:
+) -> None:
     """List the differences of two tables, each with an example.
 
     Example: steersman routes diff steersman never-cancel
@@ -190,7 +188,7 @@ def routes_diff(
             for difference in found
         ]
         show_document({"ours": first.name, "theirs": second.name, "differences": rows})
-        return 0
+        return
     width = max(len(first.name), len(second.name))
     for difference in found:
         show(
@@ -205,7 +203,6 @@ def routes_diff(
         if found
         else "They do the same everywhere."
     )
-    return 0
 
 
 @routes.command("use")
@@ -288,7 +285,7 @@ class DryRun(Value):
 
 @routes.command("explain")
 @taking(DryRun)
-def routes_explain(dry: DryRun) -> int:
+def routes_explain(dry: DryRun) -> None:
     """Show what a message or a cause would do, and by which rows; does nothing.
 
     Example: steersman routes explain "how is it going?" --children 2
@@ -303,7 +300,6 @@ def routes_explain(dry: DryRun) -> int:
         show(draw_explanation(data))
         if person := data.get("person"):
             show(_person_line(person))
-    return 0
 
 
 def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:

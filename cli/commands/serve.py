@@ -80,7 +80,7 @@ def start(
     return begin(host, port, is_json=log_format == "json")
 
 
-def _serve_here(host: str, port: int, *, is_json: bool) -> int:
+def _serve_here(host: str, port: int, *, is_json: bool) -> None:
     """Serve until a signal; `is_json`: what is logged is JSON. Raises `SteersmanError`."""
     try:
         from ...gateway.web.log_lines import log_as_json
@@ -109,7 +109,6 @@ def _serve_here(host: str, port: int, *, is_json: bool) -> int:
             is_logged=is_json,
         )
     )
-    return 0
 
 
 def _serve_in_background(host: str, port: int, *, is_json: bool) -> int:
@@ -313,7 +312,7 @@ def main() -> None:
 
 
 @schedule.command("list")
-def show_all(as_json: Json = False) -> int:
+def show_all(as_json: Json = False) -> None:
     """List the schedules: when each happens next, and what came of it last.
 
     Example: steersman schedule list
@@ -331,7 +330,7 @@ def show_all(as_json: Json = False) -> int:
             ) from error
     if as_json:
         show_document({"schedules": [view.data for view in found]})
-        return 0
+        return
 
     def row(view: ScheduleView) -> list[str]:
         last = view.last
@@ -340,7 +339,7 @@ def show_all(as_json: Json = False) -> int:
 
     if not found:
         show("there are no schedules; docs/schedules.md shows how to write one")
-        return 0
+        return
     head = ["name", "next", "last", "outcome", "session", "what"]
     show_table(head, [row(view) for view in found], os.environ)
     for view in found:
@@ -356,7 +355,6 @@ def show_all(as_json: Json = False) -> int:
             warn(f"{view.name} was interrupted: `steersman {way} {view.last.session}` goes on")
     if server_of(paths.state) is None:
         warn("no program serves this home, so nothing happens: `steersman serve` starts one")
-    return 0
 
 
 def _moment(moment: float | None) -> str:

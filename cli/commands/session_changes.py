@@ -39,7 +39,7 @@ def rename_session(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
     as_json: Json = False,
-) -> int:
+) -> None:
     """Give a session a name by which it can be found.
 
     Example: steersman sessions rename last "the zod migration"
@@ -60,7 +60,6 @@ def rename_session(
             with writing(store, row.session) as offline_writer:
                 offline_writer.write(time.time(), e.SessionRenamed(name=cleaned))
     _print({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
-    return 0
 
 
 def fork_session(
@@ -69,7 +68,7 @@ def fork_session(
         str, typer.Option("--at", metavar="TURN", help="The last turn to copy, as 3 or t3.")
     ] = "",
     as_json: Json = False,
-) -> int:
+) -> None:
     """Start a new session with the conversation of this one; files are not touched.
 
     Example: steersman sessions fork last --at 3
@@ -80,7 +79,6 @@ def fork_session(
     text = f"{made}: `steersman chat --resume {made}`. It has the conversation and the settings: "
     text += "files are as they are, and nothing waits."
     _print({"session": made, "forked_from": row.session}, text, as_json)
-    return 0
 
 
 def export_session(
@@ -92,7 +90,7 @@ def export_session(
     whole: Annotated[
         bool, typer.Option("--whole", help="JSON with all data, including secrets.")
     ] = False,
-) -> int:
+) -> None:
     """Write a session as Markdown, or as JSON for `sessions import`.
 
     Example: steersman sessions export last session.json
@@ -117,7 +115,6 @@ def export_session(
                 hint = "name a file that does not exist yet"
                 raise SteersmanError(f"`{file}` was not written: {error.strerror}", hint) from error
             warn(f"{row.session}: {file}")
-    return 0
 
 
 def import_session(
@@ -126,7 +123,7 @@ def import_session(
         bool, typer.Option("--new-id", help="Import it under a new id if it exists already.")
     ] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Import an exported session; runs nothing.
 
     Example: steersman sessions import session.json
@@ -143,14 +140,13 @@ def import_session(
         else f"{session} is here already."
     )
     _print({"session": session, "new": was_new}, text, as_json)
-    return 0
 
 
 def delete_session(
     session: Session,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Delete a session permanently, with its outputs and copies of files.
 
     Example: steersman sessions delete 9f3a --yes
@@ -171,10 +167,9 @@ def delete_session(
         store.compact()
     text = f"Deleted: {', '.join(ids)}"
     _print({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
-    return 0
 
 
-def finalize_session(session: Session, as_json: Json = False) -> int:
+def finalize_session(session: Session, as_json: Json = False) -> None:
     """End a session permanently; it stays readable.
 
     Example: steersman sessions finalize last
@@ -190,7 +185,6 @@ def finalize_session(session: Session, as_json: Json = False) -> int:
         with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
             host.resume(row.session).finalize()
     _print({"finalized": row.session}, f"{row.session} is finalized.", as_json)
-    return 0
 
 
 def _confirmed(session: str, name: str, below: int) -> bool:

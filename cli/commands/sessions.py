@@ -59,7 +59,7 @@ _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 def list_sessions(
     with_size: Annotated[bool, typer.Option("--size", help="Show the disk usage of each.")] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """List sessions, newest first.
 
     Example: steersman sessions list --json
@@ -78,12 +78,12 @@ def list_sessions(
         for view in about if with_size else ():
             view["bytes"] = sizes.get(str(view["id"]), 0)
         show_document({"sessions": about})
-        return 0
+        return
     # `agents list` shows the others
     shown = [info for info in found if not info.parent and info.state != "damaged"]
     if not shown:
         warn("There is no session yet; `steersman chat` starts one.")
-        return 0
+        return
     now = time.time()
     cells = [_cells(info, redactor, now) for info in shown]
     head: tuple[str, ...] = _HEAD
@@ -98,10 +98,9 @@ def list_sessions(
         if info.workflow and info.interrupted and info.open == "no":
             name = redactor.line(info.workflow)
             warn(f"Run of {name}: `steersman run --resume {info.id}` continues where it stopped.")
-    return 0
 
 
-def show_session(session: Session, as_json: Json = False) -> int:
+def show_session(session: Session, as_json: Json = False) -> None:
     """Print a session's conversation.
 
     Example: steersman sessions show last
@@ -119,7 +118,6 @@ def show_session(session: Session, as_json: Json = False) -> int:
         show_document(redactor.data(data))
     else:
         show(_conversation(about, record, messages, redactor))
-    return 0
 
 
 def _about(info: SessionInfo, owner: Owner | None) -> dict[str, Any]:
@@ -273,7 +271,7 @@ def trace_session(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print OTLP/JSON, and send nothing.")
     ] = False,
-) -> int:
+) -> None:
     """Send a session's traces to an OpenTelemetry collector, also those of long ago.
 
     Example: steersman sessions trace last --json
@@ -286,7 +284,7 @@ def trace_session(
         spans = telemetry.stored_spans(store, row.session, config, redactor)
     if as_json:
         show_document(telemetry.as_json(spans))
-        return 0
+        return
     target = endpoint or config.telemetry.endpoint
     if not target:
         raise UsageError(
@@ -300,7 +298,6 @@ def trace_session(
         )
     traces = len({span.context.trace for span in spans})
     show(f"{row.session}: {len(spans)} spans in {traces} traces, sent to {redactor.line(target)}")
-    return 0
 
 
 def prune_sessions(
@@ -308,7 +305,7 @@ def prune_sessions(
         bool, typer.Option("--finalized", help="Also take finalized sessions.")
     ] = False,
     as_json: Json = False,
-) -> int:
+) -> None:
     """Put outputs and copies of sessions that were not used for long into the trash.
 
     Example: steersman sessions prune
@@ -338,7 +335,7 @@ def prune_sessions(
                 "trashed": list(deleted.new),
             }
         )
-        return 0
+        return
     lines = [
         *queues,
         *([f"Deleted: {', '.join(deleted.gone)}."] if deleted.gone else []),
@@ -352,7 +349,6 @@ def prune_sessions(
             "`steersman home trash` shows the trash; with `empty` it frees the space at once."
         )
     show("\n".join(lines))
-    return 0
 
 
 def _view(swept: Swept, place: Path) -> dict[str, object]:

@@ -74,7 +74,7 @@ class SetupOptions(Value):
 
 
 @taking(SetupOptions)
-def setup(options: SetupOptions) -> int:
+def setup(options: SetupOptions) -> None:
     """Choose a model, try it, and make it the default of new chats.
 
     In a terminal it asks for what is left out. A key is kept in a private file, never in config.toml.
@@ -95,7 +95,7 @@ def setup(options: SetupOptions) -> int:
     if secret:
         show(f"The key is in {store_key(paths, KEY, secret)}, which only you can read.")
     show(f"[models.{NAME}] is in {write()}.")
-    return _say_default()
+    _say_default()
 
 
 class _Setup:
@@ -262,13 +262,14 @@ def _prepared(paths: Paths, config: Config, model: ModelConfig) -> Callable[[], 
     return prepare_model(paths, NAME, table, agent)
 
 
-def _say_default() -> int:
+def _say_default() -> None:
     """Say whether a chat uses the model now; another file may say otherwise."""
     _, choice = chosen(os.environ)
     if choice.name == NAME:
         show(
             "A chat uses it: `steersman chat`. `steersman models check` tests what else it can do."
         )
-        return 0
-    warn(f"A chat here still has another: {choice.line}. `steersman config path` lists the files.")
-    return 0
+    else:
+        warn(
+            f"A chat here still has another: {choice.line}. `steersman config path` lists the files."
+        )

@@ -56,7 +56,11 @@ def trust_files(
         return _list(as_json=as_json)
     folder = expanded(folder or Path.cwd()).resolve()
     if is_forget:
-        return _forget(folder)
+        if not forget(Paths.of(os.environ), folder):
+            hint = "`steersman trust --list` shows the trusted folders"
+            raise UsageError(f"`{folder}` was not trusted", hint)
+        show(f"{folder} is no longer trusted; running sessions keep their settings.")
+        return 0
     return _trust(folder, is_yes=yes)
 
 
@@ -141,15 +145,6 @@ def _agrees() -> bool:
         return input("Trust it? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:
         return False
-
-
-def _forget(folder: Path) -> int:
-    """Withdraw the trust in a folder. Raises `UsageError` where it was not trusted."""
-    if not forget(Paths.of(os.environ), folder):
-        hint = "`steersman trust --list` shows the trusted folders"
-        raise UsageError(f"`{folder}` was not trusted", hint)
-    show(f"{folder} is no longer trusted; running sessions keep their settings.")
-    return 0
 
 
 def _list(*, as_json: bool) -> int:

@@ -84,7 +84,7 @@ def _diagnostic_views(diagnostics: Iterable[Diagnostic]) -> Iterable[dict[str, A
 
 
 @workflow.command("list")
-def workflow_list(as_json: Json = False) -> int:
+def workflow_list(as_json: Json = False) -> None:
     """List the workflows that have a name: yours, the built-in ones, this folder's.
 
     Example: steersman workflow list
@@ -94,7 +94,7 @@ def workflow_list(as_json: Json = False) -> int:
         keys = ("name", "origin", "path", "description", "is_hidden")
         data = [{key: getattr(workflow, key) for key in keys} for workflow in found]
         show_document({"workflows": [{**view, "path": str(view["path"])} for view in data]})
-        return 0
+        return
     rows = [
         (
             workflow.name,
@@ -104,11 +104,10 @@ def workflow_list(as_json: Json = False) -> int:
         for workflow in found
     ]
     show_table(("NAME", "FROM", "WHAT IT DOES"), rows, os.environ)
-    return 0
 
 
 @workflow.command("schema")
-def workflow_schema() -> int:
+def workflow_schema() -> None:
     """Print the JSON Schema of a workflow's file, for editors.
 
     Example: steersman workflow schema > steersman-workflow.schema.json
@@ -116,7 +115,6 @@ def workflow_schema() -> int:
     from ...workflows.schema import workflow_schema
 
     show_document(workflow_schema())
-    return 0
 
 
 @workflow.command("new")
@@ -125,7 +123,7 @@ def workflow_new(
         str, typer.Argument(metavar="NAME", help="The name; the file will be NAME.toml.")
     ],
     origin: Annotated[str, typer.Option("--from", metavar="NAME", help="Copy this workflow.")] = "",
-) -> int:
+) -> None:
     """Write a commented example workflow that runs.
 
     Example: steersman workflow new tidy
@@ -152,4 +150,3 @@ def workflow_new(
         f"{path} is written. `steersman workflow check {quoted}` checks it, "
         f"`steersman run {quoted}` runs it."
     )
-    return 0
