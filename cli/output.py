@@ -59,6 +59,11 @@ def show_document(data: Mapping[str, Any]) -> None:
     show(document(data))
 
 
+def show_either(data: Mapping[str, Any], text: str, as_json: bool) -> None:
+    """Print what a command did: as JSON for programs, or in words."""
+    show(document(data) if as_json else text)
+
+
 def document(data: Mapping[str, Any], indent: int | None = 2) -> str:
     """Write JSON without characters that move the cursor; without `indent` on one line."""
     return escaped(json.dumps(data, ensure_ascii=False, indent=indent))

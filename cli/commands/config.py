@@ -21,7 +21,7 @@ from ...workflows.positions import folder_file
 from ...workflows.problem import dotted
 from ...workflows.trust import PROJECT_FILE, is_trusted
 from ..options import Json, group
-from ..output import show, show_document, warn, without_nulls
+from ..output import show, show_document, show_either, warn, without_nulls
 from .gateways import mistakes_of_gateways
 from .session_command import twin
 
@@ -56,9 +56,12 @@ def config_path(as_json: Json = False) -> None:
     paths, project = Paths.of(os.environ), Path.cwd() / PROJECT_FILE
     named = os.environ.get("STEERSMAN_CONFIG", "")
     chosen = folder_file(paths, Path.cwd())
+    trust = ""
+    if project.exists():
+        trust = "trusted" if is_trusted(paths, project.parent) else "not trusted"
     lines = [
         ("user", paths.config_file, ""),
-        ("project", project, _trust_note(paths, project)),
+        ("project", project, trust),
         *([("chosen", chosen, "for this folder")] if chosen.exists() else []),
         *([("named", expanded(named), "STEERSMAN_CONFIG")] if named else []),
         ("state", paths.state, ""),
@@ -72,10 +75,8 @@ def config_path(as_json: Json = False) -> None:
         show_document({"paths": found})
         return
     for what, path, note in lines:
-        notes = [note] if note else []
-        if not path.exists():
-            notes.append("not there")
-        show(f"{what:<8} {path}" + (f"  ({', '.join(notes)})" if notes else ""))
+        notes = ", ".join(filter(None, (note, "" if path.exists() else "not there")))
+        show(f"{what:<8} {path}" + (f"  ({notes})" if notes else ""))
 
 
 @config.command("check")
@@ -111,12 +112,6 @@ def config_schema() -> None:
     from ...workflows.schema import schema
 
     show_document(schema())
-
-
-def _trust_note(paths: Paths, project: Path) -> str:
-    if not project.exists():
-        return ""
-    return "trusted" if is_trusted(paths, project.parent) else "not trusted"
 
 
 def _table(data: dict[str, Any], where: tuple[str, ...], config: Config) -> list[str]:
@@ -167,10 +162,8 @@ def permissions_list(as_json: Json = False) -> None:
     """
     config = load(Paths.of(os.environ), Path.cwd(), os.environ)
     rules = rules_of(config)
-    if as_json:
-        show_document(redactor_of(os.environ).data({"rules": rules_view(rules)}))
-    else:
-        show(redactor_of(os.environ).text(draw_rules((), rules, config.permission_mode)))
+    redactor, text = redactor_of(os.environ), draw_rules((), rules, config.permission_mode)
+    show_either(redactor.data({"rules": rules_view(rules)}), redactor.text(text), as_json)
     for notice in config.notices:
         warn(notice)
 
@@ -194,10 +187,8 @@ def permissions_explain(
         known = ", ".join(config.tool_names)
         raise UsageError(f"there is no tool `{tool}`", f"there are {known}")
     data, said = explained(Permissions(rules_of(config)), (), tool, text, Path.cwd())
-    if as_json:
-        show_document(redactor_of(os.environ).data(data))
-    else:
-        show(redactor_of(os.environ).text(said))
+    redactor = redactor_of(os.environ)
+    show_either(redactor.data(data), redactor.text(said), as_json)
     for notice in config.notices:
         warn(notice)
 

@@ -35,7 +35,7 @@ from ...workflows.paths import Paths, make_private
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import kept_in
 from ..options import Json, group
-from ..output import show, show_document, show_table, warn
+from ..output import show, show_document, show_either, show_table, warn
 from ..stored import stored
 
 SQLITE = "sqlite"
@@ -272,10 +272,8 @@ def _restore(name: str, *, as_json: bool) -> None:
         there.take_out(thing)
     else:
         there.restore(mark, time.time())
-    if as_json:
-        show_document({"restored": thing.id, "of": thing.of})
-    else:
-        show(f"{thing.id} is no longer in the trash.")
+    data = {"restored": thing.id, "of": thing.of}
+    show_either(data, f"{thing.id} is no longer in the trash.", as_json)
 
 
 def _empty(*, is_sure: bool, as_json: bool) -> None:
@@ -284,10 +282,9 @@ def _empty(*, is_sure: bool, as_json: bool) -> None:
     if not is_sure and not (sys.stdin.isatty() and _confirmed(count)):
         raise UsageError("nothing was deleted", "`steersman home trash empty --yes` does not ask")
     done = dict(_emptied(paths))
-    if as_json:
-        show_document({"deleted": {kind: list(names) for kind, names in done.items()}})
-    else:
-        show(f"Deleted: {', '.join(f'{k}-{name}' for k, names in done.items() for name in names)}.")
+    gone = ", ".join(f"{kind}-{name}" for kind, names in done.items() for name in names)
+    data = {"deleted": {kind: list(names) for kind, names in done.items()}}
+    show_either(data, f"Deleted: {gone}.", as_json)
 
 
 def _confirmed(count: int) -> bool:

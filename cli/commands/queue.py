@@ -14,11 +14,16 @@ from ...gateway.commands import agents as subagents
 from ...gateway.commands import goal as goals
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
+from ...gateway.events.translation import queue_view
 from ...gateway.home.home import SHORTEST_ID
+from ...gateway.home.retention import is_saved
 from ...gateway.reach import SessionReach
+from ...gateway.views.saved_queues import Saved, read_saved
 from ...gateway.wording.acknowledgement import waiting_text
 from ...gateway.wording.formats import item_line
 from ...gateway.wording.redaction import redactor_of
+from ...journal.codec import decode_entry
+from ...journal.entries import ToolRefused
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import load_record, recovered
 from ...journal.store import SessionRow, Store
@@ -34,7 +39,6 @@ from .session_command import find_for_listing, run_on, session_here, show_receip
 if TYPE_CHECKING:
     from ...gateway.events.contract import AcceptedEvent
     from ...gateway.outcome import Outcome
-    from ...gateway.views.saved_queues import Saved
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 
@@ -142,8 +146,6 @@ def _either(place: str, session: str) -> str:
 
 def _list_saved(*, as_json: bool) -> None:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
-    from ...gateway.home.retention import is_saved
-
     with stored(os.environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
         rows = [row for row in rows if not store.is_owned(row.session)]
@@ -161,8 +163,6 @@ def _list_saved(*, as_json: bool) -> None:
 
 def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
     """Read the saved queues of sessions, and say which cannot be read."""
-    from ...gateway.views.saved_queues import read_saved
-
     for row in rows:
         try:
             yield read_saved(store, row)
@@ -174,9 +174,6 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
     """Return the durable queue; of a session that no process has open, as its next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}
-    from ...gateway.events.translation import queue_view
-    from ...gateway.views.saved_queues import read_saved
-
     record = load_record(store, row.session)
     if store.is_owned(row.session):
         return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
@@ -251,9 +248,6 @@ def _await_outcome(
 
 def _code_of(store: Store, session: str, outcome: Outcome) -> int:
     """Return how a turn ended as an exit code, by the session's journal."""
-    from ...journal.codec import decode_entry
-    from ...journal.entries import ToolRefused
-
     turn = load_record(store, session).turns.get(outcome.turn)
     if turn is not None and turn.cause in (Cause.BUDGET, Cause.NO_PROGRESS):
         return LIMITED

@@ -76,8 +76,10 @@ def start(
     """Start to serve, and print the address."""
     if context.invoked_subcommand is not None:
         return 0
-    begin = _serve_here if is_foreground else _serve_in_background
-    return begin(host, port, is_json=log_format == "json")
+    if not is_foreground:
+        return _serve_in_background(host, port, is_json=log_format == "json")
+    _serve_here(host, port, is_json=log_format == "json")
+    return 0
 
 
 def _serve_here(host: str, port: int, *, is_json: bool) -> None:

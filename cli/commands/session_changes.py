@@ -6,7 +6,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +29,7 @@ from ...workflows.config import load
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ..options import Json, Session
-from ..output import escaped, show, show_document, show_lines, warn
+from ..output import escaped, show_either, show_lines, warn
 from ..stored import stored
 
 FORMATS = ("markdown", "json")
@@ -59,7 +59,7 @@ def rename_session(
         else:
             with writing(store, row.session) as offline_writer:
                 offline_writer.write(time.time(), e.SessionRenamed(name=cleaned))
-    _print({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
+    show_either({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
 
 
 def fork_session(
@@ -78,7 +78,7 @@ def fork_session(
         made = fork(store, row, at, time.time())
     text = f"{made}: `steersman chat --resume {made}`. It has the conversation and the settings: "
     text += "files are as they are, and nothing waits."
-    _print({"session": made, "forked_from": row.session}, text, as_json)
+    show_either({"session": made, "forked_from": row.session}, text, as_json)
 
 
 def export_session(
@@ -139,7 +139,7 @@ def import_session(
         if was_new
         else f"{session} is here already."
     )
-    _print({"session": session, "new": was_new}, text, as_json)
+    show_either({"session": session, "new": was_new}, text, as_json)
 
 
 def delete_session(
@@ -166,7 +166,7 @@ def delete_session(
         ids, freed = delete(store, storage_of(paths, os.environ), queues, row.session)
         store.compact()
     text = f"Deleted: {', '.join(ids)}"
-    _print({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
+    show_either({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
 
 
 def finalize_session(session: Session, as_json: Json = False) -> None:
@@ -184,7 +184,7 @@ def finalize_session(session: Session, as_json: Json = False) -> None:
         config = load(paths, Path(row.folder), os.environ)
         with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
             host.resume(row.session).finalize()
-    _print({"finalized": row.session}, f"{row.session} is finalized.", as_json)
+    show_either({"finalized": row.session}, f"{row.session} is finalized.", as_json)
 
 
 def _confirmed(session: str, name: str, below: int) -> bool:
@@ -194,10 +194,3 @@ def _confirmed(session: str, name: str, below: int) -> bool:
     others = f" and {below} of its subagents" if below else ""
     warn(f"Delete session {session}{called}{others} permanently? Type its id:")
     return sys.stdin.readline().strip() == session
-
-
-def _print(data: Mapping[str, object], text: str, as_json: bool) -> None:
-    if as_json:
-        show_document(data)
-    else:
-        show(text)

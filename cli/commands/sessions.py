@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,7 +35,7 @@ from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import size_of
 from ..options import Json, Session, group
-from ..output import show, show_document, show_table, warn
+from ..output import show, show_document, show_lines, show_table, warn
 from ..stored import disk_use, stored
 from .session_changes import (
     delete_session,
@@ -48,7 +48,6 @@ from .session_changes import (
 from .session_command import EXCEPTIONS, twin
 
 if TYPE_CHECKING:
-    from ...journal.record import SessionRecord
     from ...machines.conversation import ChatMessage
 
 
@@ -116,8 +115,10 @@ def show_session(session: Session, as_json: Json = False) -> None:
     if as_json:
         data = {"session": about, "messages": [encode(message) for message in messages]}
         show_document(redactor.data(data))
-    else:
-        show(_conversation(about, record, messages, redactor))
+        return
+    show(f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}")
+    show(f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}")
+    show_lines(_message(message, redactor) for message in messages)
 
 
 def _about(info: SessionInfo, owner: Owner | None) -> dict[str, Any]:
@@ -157,14 +158,6 @@ def _cells(info: SessionInfo, redactor: Redactor, now: float) -> tuple[str, ...]
 def _at_home(folder: str) -> str:
     home = str(home_folder())
     return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
-
-
-def _conversation(
-    about: dict[str, Any], record: SessionRecord, messages: list[ChatMessage], redactor: Redactor
-) -> str:
-    head = f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}"
-    who = f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}"
-    return "\n".join([head, who, *(_message(message, redactor) for message in messages)])
 
 
 def _message(message: ChatMessage, redactor: Redactor) -> str:
@@ -367,7 +360,7 @@ def _told(swept: Swept) -> str:
     )
 
 
-_BY_HAND = {
+_BY_HAND: Mapping[str, Callable[..., int | None]] = {
     "list": list_sessions,
     "show": show_session,
     "resume": resume_session,
