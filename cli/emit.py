@@ -122,13 +122,13 @@ def _line(agent: str, event: str, session: str, payload: dict[str, Any], receive
         "chain": ancestors(own),
         "terminal": terminal(own),
         "pane": os.environ.get("TMUX_PANE", "") or os.environ.get("STY", ""),
-        "env": {name: value for name, value in os.environ.items() if _is_inherited(name, value)},
+        "env": {
+            name: value
+            for name, value in os.environ.items()
+            if name.endswith(INHERITED) and 0 < len(value) <= 256 and value.isprintable()
+        },
     }
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"
-
-
-def _is_inherited(name: str, value: str) -> bool:
-    return name.endswith(INHERITED) and 0 < len(value) <= 256 and value.isprintable()
 
 
 def _drain() -> bytes:

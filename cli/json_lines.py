@@ -123,20 +123,15 @@ def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatO
     """Run a chat until the input ends and no work is left."""
     idle_waiter = IdleWaiter()
     with talking_json(host, open_it, idle_waiter.hear) as (conversation, lines):
-        if not _asks_to_leave(lines, options):
+        if options.message:
+            lines.take(options.message)
+        if not any(line.strip() and lines.take(line) for line in typed_lines()):
             lines.deny_the_rest()
             idle_waiter.wait(conversation, lines.deny_late)
         conversation.leave()
     if options.message:
         return idle_waiter.exit_code
     return FAILED if idle_waiter.is_broken else DONE  # events say what became of each line
-
-
-def _asks_to_leave(lines: Lines, options: ChatOptions) -> bool:
-    """Take the message and each line of the input, up to one that asks to leave."""
-    if options.message:
-        lines.take(options.message)
-    return any(line.strip() and lines.take(line) for line in typed_lines())
 
 
 @contextmanager

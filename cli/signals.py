@@ -47,14 +47,11 @@ def saved_line(row: SessionRow, paths: Paths) -> str:
         show = typed(paths, f"steersman sessions show {row.session}")
         return f"Session {row.session} is finalized" + (f"; `{show}` prints it." if show else ".")
     resume = typed(paths, f"steersman chat --resume {row.session}")
-    return f"Saved{_left(row)}." + (f" Continue with: {resume}" if resume else "")
-
-
-def _left(row: SessionRow) -> str:
     stopped = row.count_interrupted(is_owned=False)
     counts = ((stopped, "interrupted"), (row.waiting, "waiting"))
     parts = [f"{count} {word}" for count, word in counts if count]
-    return f", with {' and '.join(parts)}" if parts else ""
+    left = f", with {' and '.join(parts)}" if parts else ""
+    return f"Saved{left}." + (f" Continue with: {resume}" if resume else "")
 
 
 TWICE = 0.05

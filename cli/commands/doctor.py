@@ -117,10 +117,6 @@ def leftover_findings() -> Iterator[Finding]:
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 51, 3)  # earlier ones may corrupt a log that two processes write
-_PROGRAMS = (
-    ("git", "install git: checkpoints of a folder need it"),
-    ("strace", ""),
-)
 _NEED = re.compile(r"(?P<name>[\w.-]+)(?:[^;]*>=(?P<least>[\d.]+))?")
 _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
 
@@ -131,7 +127,7 @@ def check_up() -> Iterator[Finding]:
     yield _python()
     yield _packages()
     yield _sqlite()
-    yield from _programs()
+    yield _git()
     yield _sandbox(paths)
     yield _terminal()
     for name, path in (("config", paths.config), ("state", paths.state), ("cache", paths.cache)):
@@ -207,11 +203,10 @@ def _sqlite() -> Finding:
     return Finding("sqlite", "ok", text)
 
 
-def _programs() -> Iterator[Finding]:
-    for name, why in _PROGRAMS:
-        path = shutil.which(name)
-        text = path or ("not here" if why else "not here; nothing needs it")
-        yield Finding(name, "ok" if path or not why else "warn", text, "" if path else why)
+def _git() -> Finding:
+    if path := shutil.which("git"):
+        return Finding("git", "ok", path)
+    return Finding("git", "warn", "not here", "install git: checkpoints of a folder need it")
 
 
 def _sandbox(paths: Paths) -> Finding:

@@ -279,17 +279,15 @@ def _restore(name: str, *, as_json: bool) -> None:
 def _empty(*, is_sure: bool, as_json: bool) -> None:
     paths = Paths.of(os.environ)
     count = len([mark for mark in Trash(paths.state).marks().values() if not mark.is_restored])
-    if not is_sure and not (sys.stdin.isatty() and _confirmed(count)):
+    if not is_sure and sys.stdin.isatty():
+        warn(f"Delete all {count} things in the trash permanently? Type `empty`:")
+        is_sure = sys.stdin.readline().strip() == "empty"
+    if not is_sure:
         raise UsageError("nothing was deleted", "`steersman home trash empty --yes` does not ask")
     done = dict(_emptied(paths))
     gone = ", ".join(f"{kind}-{name}" for kind, names in done.items() for name in names)
     data = {"deleted": {kind: list(names) for kind, names in done.items()}}
     show_either(data, f"Deleted: {gone}.", as_json)
-
-
-def _confirmed(count: int) -> bool:
-    warn(f"Delete all {count} things in the trash permanently? Type `empty`:")
-    return sys.stdin.readline().strip() == "empty"
 
 
 def _emptied(paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:

@@ -67,8 +67,12 @@ def machines_show(
 
         show(picture(machine, *current).rstrip("\n"))
     else:
+        # As it is declared, without empty fields: TOML has no null.
+        head = {name: getattr(machine, name) for name in ("name", "doc", "initial", "control")}
+        states = [_filled(asdict(state)) for state in machine.states]
+        rows = [_filled(asdict(row)) for row in machine.transitions]
         highlighted = {"current": list(current)} if session else {}
-        show_toml({**_whole(machine), **highlighted})
+        show_toml({**head, "state": states, "transition": rows, **highlighted})
 
 
 def _current(machine: str, session: str) -> tuple[str, ...]:
@@ -136,14 +140,6 @@ def _brief(machine: Machine) -> dict[str, Any]:
         "events": list(machine.events),
         "control": list(machine.control),
     }
-
-
-def _whole(machine: Machine) -> dict[str, Any]:
-    """Return the machine as it is declared, without empty fields, as TOML has no null."""
-    head = {name: getattr(machine, name) for name in ("name", "doc", "initial", "control")}
-    states = [_filled(asdict(state)) for state in machine.states]
-    rows = [_filled(asdict(row)) for row in machine.transitions]
-    return {**head, "state": states, "transition": rows}
 
 
 def _filled(data: dict[str, Any]) -> dict[str, Any]:

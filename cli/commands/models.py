@@ -13,16 +13,17 @@ from msgspec import to_builtins
 from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...machines.errors import UsageError
-from ...ports.models.availability import Availability, availability
+from ...ports.models.availability import availability
+from ...ports.models.choice import Choice, build, choose, model_named, probe_loopback
+from ...ports.models.provider import ModelConfig, model_configs
 from ...ports.models.weights import CatalogueEntry, catalogue, entry_named, fetched, usual_here
+from ...workflows.config import load
 from ...workflows.paths import Paths, make_private
 from ...workflows.registry import EXTENSIONS
 from ..output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
-    from ...ports.models.choice import Choice
     from ...ports.models.model import Model
-    from ...ports.models.provider import ModelConfig
     from ...ports.models.trial import Trial
 import os
 from typing import Annotated
@@ -88,8 +89,6 @@ def models_list(as_json: Json = False) -> None:
 
     Example: steersman models list
     """
-    from ...ports.models.choice import model_named
-
     paths = Paths.of(os.environ)
     models, choice = chosen(os.environ)
     redactor = redactor_of(os.environ)
@@ -103,17 +102,21 @@ def models_list(as_json: Json = False) -> None:
         )
         return
     if models:
-        rows = [
-            _row(config, redactor, availability(config, paths.cache, os.environ))
-            for config in models.values()
-        ]
-        show_table(("NAME", "STATE", "PROVIDER", "MODEL", "ADDRESS"), rows, os.environ)
+        configured = list[tuple[str, ...]]()
+        for config in models.values():
+            state = availability(config, paths.cache, os.environ).state
+            place = config.model or "-", config.base_url or "-"
+            cells = (config.name, state, config.provider, *place)
+            configured.append(tuple(map(redactor.line, cells)))
+        show_table(("NAME", "STATE", "PROVIDER", "MODEL", "ADDRESS"), configured, os.environ)
         show("")
     head = ("CATALOGUE", "STATE", "SIZE", "MEMORY", "LICENCE", "GOOD FOR", "WHAT IT IS")
     rows = list[tuple[str, ...]]()
     for entry in catalogue():
         config = model_named(entry.name, {}, paths.cache)
-        rows.append(_catalogue_row(entry, availability(config, paths.cache, os.environ)))
+        state = availability(config, paths.cache, os.environ).state
+        sizes = size_text(entry.size), size_text(entry.memory)
+        rows.append((entry.name, state, *sizes, entry.licence, entry.use, entry.title))
     show_table(head, rows, os.environ)
     show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
     found = availability(choice.config, paths.cache, os.environ)
@@ -140,8 +143,6 @@ def models_check(
     Example: steersman models check main
     """
     import asyncio
-
-    from ...ports.models.choice import build
 
     _, choice = chosen(os.environ, name)
     redactor = redactor_of(os.environ)
@@ -233,10 +234,6 @@ def _fetch(entry: CatalogueEntry, cache: Path) -> None:
 
 def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelConfig], Choice]:
     """Return the configured models, and the one of a chat in this folder. Raises `ConfigError`."""
-    from ...ports.models.choice import choose, probe_loopback
-    from ...ports.models.provider import model_configs
-    from ...workflows.config import load
-
     config = load(Paths.of(environ), Path.cwd(), environ)
     models = model_configs(config.models)
     agent = config.agent(config.default_agent)
@@ -259,13 +256,3 @@ def _offered(entry: CatalogueEntry, cache: Path) -> dict[str, Any]:
         "sha256": entry.sha256,
         "fetched": fetched(entry, cache) is not None,
     }
-
-
-def _row(config: ModelConfig, redactor: Redactor, found: Availability) -> tuple[str, ...]:
-    cells = (config.name, found.state, config.provider, config.model or "-", config.base_url or "-")
-    return tuple(redactor.line(cell) for cell in cells)
-
-
-def _catalogue_row(entry: CatalogueEntry, found: Availability) -> tuple[str, ...]:
-    sizes = size_text(entry.size), size_text(entry.memory)
-    return (entry.name, found.state, *sizes, entry.licence, entry.use, entry.title)

@@ -293,19 +293,18 @@ def routes_explain(dry: DryRun) -> None:
     if bool(dry.text) == bool(dry.cause):
         raise UsageError("a dry run is of a text, or of a cause", "give TEXT, or --cause CAUSE")
     routes = _table(dry.table)
-    data = _explain_cause(routes, dry) if dry.cause else _explain_message(routes, dry)
+    if dry.cause:
+        cause = current_spelling(dry.cause)
+        _require("--cause", cause, routes.deliveries.space["cause"])
+        data = cause_explanation(routes, cause, _recipients(_config(), _state(dry), dry))
+    else:
+        data = _explain_message(routes, dry)
     if dry.as_json:
         show_document(data)
     else:
         show(draw_explanation(data))
         if person := data.get("person"):
             show(_person_line(person))
-
-
-def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
-    cause = current_spelling(dry.cause)
-    _require("--cause", cause, routes.deliveries.space["cause"])
-    return cause_explanation(routes, cause, _recipients(_config(), _state(dry), dry))
 
 
 def _explain_message(routes: Routes, dry: DryRun) -> dict[str, Any]:

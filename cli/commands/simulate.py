@@ -18,7 +18,6 @@ from ...actors.environment import Environment
 from ...machines.errors import UsageError
 from ...machines.routes import Routes
 from ...ports.tools.text import counted
-from ...simulator.choices import Seed
 from ...simulator.elsewhere import ElsewhereScenario
 from ...simulator.goals import GoalScenario
 from ...simulator.loops import LoopScenario
@@ -30,7 +29,6 @@ from ...workflows.config import load
 from ...workflows.document import config_error, diagnose, read_document
 from ...workflows.flow.inclusion import included_file, inclusion_problems
 from ...workflows.flow.reading import load_workflow
-from ...workflows.flow.spec import WorkflowSpec
 from ...workflows.flow.workflow_file import find_workflow
 from ...workflows.paths import Paths
 from ...workflows.routing import find_table, routes_for, table_of_file
@@ -167,15 +165,8 @@ def _scenarios(file: str) -> tuple[Callable[[Any], Playable], ...]:
     spec = load_workflow(path)
     if problems := list(inclusion_problems(spec, paths)):
         raise config_error(diagnose(document, problems))
-    return (partial(_play_workflow, Workflow(spec, partial(_included, paths))),)
-
-
-def _included(paths: Paths, name: str, above: WorkflowSpec) -> WorkflowSpec:
-    return load_workflow(included_file(above, name, paths))
-
-
-def _play_workflow(workflow: Workflow, seed: Seed) -> Playable:
-    return WorkflowScenario(seed, workflow)
+    workflow = Workflow(spec, lambda name, above: load_workflow(included_file(above, name, paths)))
+    return (lambda seed: WorkflowScenario(seed, workflow),)
 
 
 def _of_table(routes: Routes) -> tuple[Callable[[Any], Playable], ...]:
