@@ -39,7 +39,10 @@ def emit(arguments: list[str]) -> NoReturn:
     """Take one event from an agent, answer, and end the process: with 0, whatever happened."""
     is_recorded = False
     try:
-        is_recorded = _record(arguments)
+        received = time.time()
+        payload = _payload(_drain())
+        if payload is not None and len(arguments) == 2 and arguments[1] in EVENTS:
+            is_recorded = _append(arguments[0].strip().lower(), arguments[1], payload, received)
     finally:
         try:
             os.write(1, b"{}\n")
@@ -47,15 +50,6 @@ def emit(arguments: list[str]) -> NoReturn:
                 _wake_hooks()
         finally:
             os._exit(0)
-
-
-def _record(arguments: list[str]) -> bool:
-    """Record the event; False if its session is not known."""
-    received = time.time()
-    payload = _payload(_drain())
-    if payload is not None and len(arguments) == 2 and arguments[1] in EVENTS:
-        return _append(arguments[0].strip().lower(), arguments[1], payload, received)
-    return False
 
 
 def _wake_hooks() -> None:
@@ -81,6 +75,7 @@ def _content(file: str) -> bytes:
 
 
 def _append(agent: str, event: str, payload: dict[str, Any], received: float) -> bool:
+    """Record the event; False if its session is not known."""
     from ..restore.hook_log import append, file_of
 
     agent = _name_of(agent)
@@ -90,8 +85,10 @@ def _append(agent: str, event: str, payload: dict[str, Any], received: float) ->
         session = _text(payload, *_other_names(agent)) if agent else ""
     is_odd = not session and any(payload.get(name) not in (None, "") for name in names)
     is_driven = agent == os.environ.get(DRIVEN)
-    if not agent or is_driven or is_odd or not _is_id(session):
-        return False  # an id that cannot be used is not the same as none
+    # An id that is no single argument of a command, or an option, is not the same as none.
+    is_odd = is_odd or session.startswith("-") or not session.isprintable() or " " in session
+    if not agent or is_driven or is_odd:
+        return False
     is_start = event == "session-start"
     path = file_of(_state(), agent, session)
     if not session and not is_start and not os.path.isdir(os.path.dirname(path)):
@@ -180,11 +177,6 @@ def _text(payload: dict[str, Any], *names: str, limit: int = 256) -> str:
         if isinstance(value, str) and value and len(value) <= limit:
             return value
     return ""
-
-
-def _is_id(session: str) -> bool:
-    """Whether an id can be passed to a command as one argument, and not as an option."""
-    return not session.startswith("-") and session.isprintable() and " " not in session
 
 
 def _name_of(agent: str) -> str:

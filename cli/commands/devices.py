@@ -80,16 +80,11 @@ def pair(
         return
     link = f"{address}/#pair={code}"
     show(f"Open {link}\nor type the code {code} there. It is valid once, for ten minutes.\n")
-    show(_picture(link))
-
-
-def _picture(text: str) -> str:
-    """Draw a QR code, two rows of it in each line."""
     import segno
 
     drawn = StringIO()
-    segno.make(text, error="l").terminal(drawn, compact=True)
-    return drawn.getvalue()
+    segno.make(link, error="l").terminal(drawn, compact=True)  # two rows of it in each line
+    show(drawn.getvalue())
 
 
 @devices.command("list")

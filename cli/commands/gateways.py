@@ -196,8 +196,9 @@ def plugins_list(as_json: Json = False) -> int:
     if as_json:
         show_document({"plugins": [redactor.data(_view(state)) for state in states]})
     elif states:
-        rows = [[redactor.line(cell) for cell in _row(state)] for state in states]
-        show_table(("KIND", "NAME", "DISTRIBUTION", "VERSION", "STATE"), rows, os.environ)
+        columns = ("kind", "name", "distribution", "version", "state")
+        rows = [[redactor.line(_view(state)[name] or "-") for name in columns] for state in states]
+        show_table([name.upper() for name in columns], rows, os.environ)
         for state in states:
             if state.fault:
                 error = state.plug_in.error(state.fault, state.hint)
@@ -218,14 +219,3 @@ def _view(state: PlugInState) -> dict[str, Any]:
         "error": state.fault or None,
         "hint": state.hint if state.fault else None,
     }
-
-
-def _row(state: PlugInState) -> tuple[str, ...]:
-    plug_in = state.plug_in
-    return (
-        state.kind,
-        plug_in.name,
-        plug_in.distribution,
-        plug_in.version or "-",
-        "error" if state.fault else "ok",
-    )

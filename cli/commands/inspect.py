@@ -234,7 +234,14 @@ def list_events(redactor: Redactor, store: Store, row: SessionRow, options: Insp
 
     JSON is one document, a line for each entry, with `--watch` one object a line.
     """
-    wanted = _wanted(store, row, options)
+    after = seq_at(store, row, options.since) if options.since else 0
+    wanted = EntryFilter(
+        kinds=tuple(options.kind or ()),
+        turn=options.turn,
+        item=options.item,
+        after=after - options.since.strip().isdigit(),
+        upto=seq_at(store, row, options.until) if options.until else row.seq,
+    )
     views: Iterable[dict[str, Any]] = listed(store, row.session, wanted)
     if options.last:
         views = deque(views, options.last)
@@ -256,15 +263,6 @@ def list_events(redactor: Redactor, store: Store, row: SessionRow, options: Insp
             for view in listed(store, row.session, replace(wanted, after=seq, upto=newest)):
                 show(line(redactor.data(view)))
             seq = newest
-
-
-def _wanted(store: Store, row: SessionRow, options: InspectOptions) -> EntryFilter:
-    """Make the filter of the options. Raises `UsageError` for an invalid moment."""
-    after = seq_at(store, row, options.since) if options.since else 0
-    after -= options.since.strip().isdigit()
-    upto = seq_at(store, row, options.until) if options.until else row.seq
-    kinds, turn, item = tuple(options.kind or ()), options.turn, options.item
-    return EntryFilter(kinds=kinds, turn=turn, item=item, after=after, upto=upto)
 
 
 @taking(InspectOptions)

@@ -10,7 +10,6 @@ from msgspec.structs import asdict
 
 from ...machines.catalogue import MACHINES
 from ...machines.errors import UsageError
-from ...machines.machine import Machine
 from ...workflows.problem import did_you_mean
 from ..options import Json, group
 from ..output import show, show_document, show_toml, warn
@@ -27,7 +26,19 @@ def machines_list(as_json: Json = False) -> None:
     Example: steersman machines list
     """
     if as_json:
-        show_document({"machines": [_brief(machine) for machine in MACHINES.values()]})
+        views = [
+            {
+                "name": machine.name,
+                "doc": machine.doc,
+                "initial": machine.initial,
+                "states": [state.name for state in machine.states],
+                "final": sorted(machine.final),
+                "events": list(machine.events),
+                "control": list(machine.control),
+            }
+            for machine in MACHINES.values()
+        ]
+        show_document({"machines": views})
         return
     width = max(map(len, MACHINES))
     for machine in MACHINES.values():
@@ -128,18 +139,6 @@ def machines_check(as_json: Json = False) -> int:
         for fault in faults:
             warn(fault)
     return 2 if any(faults for _, faults in checked) else 0
-
-
-def _brief(machine: Machine) -> dict[str, Any]:
-    return {
-        "name": machine.name,
-        "doc": machine.doc,
-        "initial": machine.initial,
-        "states": [state.name for state in machine.states],
-        "final": sorted(machine.final),
-        "events": list(machine.events),
-        "control": list(machine.control),
-    }
 
 
 def _filled(data: dict[str, Any]) -> dict[str, Any]:

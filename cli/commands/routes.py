@@ -72,7 +72,13 @@ def routes_list(as_json: Json = False) -> None:
     Example: steersman routes list
     """
     config = _config()
-    rows = [_brief(name, config.routing.table) for name in table_names()]
+    rows = list[dict[str, Any]]()
+    for name in table_names():
+        table = named_table(name)
+        faults = check_routes(table.dispositions, table.deliveries)
+        broken = list(dict.fromkeys(SAFETY[fault.kind] for fault in faults))
+        used = name == config.routing.table
+        rows.append({"name": name, "doc": table.doc, "is_used": used, "breaks": broken})
     own = [str(route["name"]) for route in config.route]
     if as_json:
         show_document({"tables": rows, "routes": own})
@@ -86,13 +92,6 @@ def routes_list(as_json: Json = False) -> None:
     if own:
         show(f"  your own routes, which come before it: {', '.join(own)}")
     show("* in force in this folder")
-
-
-def _brief(name: str, used: str) -> dict[str, Any]:
-    routes = named_table(name)
-    faults = check_routes(routes.dispositions, routes.deliveries)
-    broken = dict.fromkeys(SAFETY[fault.kind] for fault in faults)
-    return {"name": name, "doc": routes.doc, "is_used": name == used, "breaks": list(broken)}
 
 
 @routes.command("show")

@@ -160,7 +160,11 @@ class _Setup:
         if isinstance(provider, ServedProvider):
             warn(f"asking {model.base_url} for its models")
             listed = asyncio.run(provider.offered(model, environ))
-            self._require_reach(provider, model, environ, listed)
+            if not (listed or self._options.model or self._options.untested):
+                found = provider.reach(model, environ, _REACH)
+                if found.status == "bad":
+                    said = found.text or "no server was found"
+                    raise ModelError(said, f"{found.hint}; {_NOTHING}")
         else:
             usual = usual_here(self._paths.cache).entry.name
         name = self._options.model
@@ -176,20 +180,6 @@ class _Setup:
         if listed and name not in listed:
             warn(f"`{name}` is not among the {len(listed)} models that are listed")
         return replace(model, model=name)
-
-    def _require_reach(
-        self,
-        provider: ServedProvider,
-        model: ModelConfig,
-        environ: Mapping[str, str],
-        listed: Sequence[str],
-    ) -> None:
-        """Raise `ModelError` if there is no server, and no name of a model to try."""
-        if listed or self._options.model or self._options.untested:
-            return
-        found = provider.reach(model, environ, _REACH)
-        if found.status == "bad":
-            raise ModelError(found.text or "no server was found", f"{found.hint}; {_NOTHING}")
 
     def confirm(self, config: Config, model: ModelConfig) -> None:
         """Ask before another model is replaced, and before weights are fetched, which is done then."""

@@ -23,7 +23,7 @@ from ...simulator.goals import GoalScenario
 from ...simulator.loops import LoopScenario
 from ...simulator.play import Broken, Playable, Played, play
 from ...simulator.scenario import Scenario
-from ...simulator.shrinking import Shrunk, replay, shrink
+from ...simulator.shrinking import replay, shrink
 from ...simulator.workflows import Workflow, WorkflowScenario
 from ...workflows.config import load
 from ...workflows.document import config_error, diagnose, read_document
@@ -91,7 +91,11 @@ def simulate(
             again = f"Replay it: {command} --seed {number} --seeds 1"
             show(f"seed {number}: {_what_broke(result.broken)} {again}")
             if broken.setdefault(result.broken.promise, result.broken) is result.broken:
-                _show_shrunk(shrink(result.broken, scenarios, time.process_time), command)
+                shrunk = shrink(result.broken, scenarios, time.process_time)
+                if shrunk is not None:
+                    again = f"{command} --choices {shlex.quote(shrunk.choices)}"
+                    show(f"  shrunk to {shrunk.count} of {shrunk.before} choices: {again}")
+                    _show_messages(shrunk.messages)
     show(_figures(played, breaking, time.monotonic() - began))
     return 1 if broken else 0
 
@@ -100,14 +104,6 @@ def _what_broke(broken: Broken) -> str:
     found = " ".join(broken.found.split()).rstrip(".")
     short = f"{found}." if len(found) <= 300 else f"{found[:297]}..."
     return f"{broken.promise} But {short}" if found else broken.promise
-
-
-def _show_shrunk(shrunk: Shrunk | None, command: str) -> None:
-    if shrunk is None:
-        return
-    again = f"{command} --choices {shlex.quote(shrunk.choices)}"
-    show(f"  shrunk to {shrunk.count} of {shrunk.before} choices: {again}")
-    _show_messages(shrunk.messages)
 
 
 def _show_messages(messages: tuple[str, ...]) -> None:
