@@ -30,7 +30,7 @@ from ..stored import stored
 
 LOOK_UP = 1.0
 """Seconds after which a node looks whether a signal has come that did not wake it."""
-_HEAD = ("NODE", "STATE", "PLACE", "HOST", "PID", "SESSIONS", "CAPACITY", "LAST BEAT")
+_COLUMNS = ("node", "state", "place", "host", "pid", "sessions", "capacity")
 
 node = group(
     "Run sessions of the home that need an owner, until Ctrl-C or `node drain`.",
@@ -103,11 +103,16 @@ def status(as_json: Json = False) -> int:
 
 def _show(rows: Sequence[NodeRow], where: str, *, as_json: bool) -> None:
     """Print nodes, those that are dead and still own sessions too."""
+    views, now = [_about(row) for row in rows], time.time()
     if as_json:
-        show_document({"nodes": [_about(row) for row in rows]})
+        show_document({"nodes": views})
     elif rows:
-        now = time.time()
-        show_table(_HEAD, [_cells(row, now) for row in rows], os.environ)
+        head = [*(name.upper() for name in _COLUMNS), "LAST BEAT"]
+        cells = [
+            [*(str(view[name]) for name in _COLUMNS), age(now - row.beat)]
+            for view, row in zip(views, rows, strict=True)
+        ]
+        show_table(head, cells, os.environ)
     else:
         warn(f"This {where} has no node; `steersman node` starts one.")
 
@@ -176,16 +181,3 @@ def _about(row: NodeRow) -> dict[str, Any]:
         "since": iso(row.since),
         "last_beat": iso(row.beat),
     }
-
-
-def _cells(row: NodeRow, now: float) -> tuple[str, ...]:
-    return (
-        row.node,
-        _state(row),
-        row.place,
-        row.host,
-        str(row.pid),
-        str(row.sessions),
-        str(row.capacity),
-        age(now - row.beat),
-    )

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...cli.talk import HeldNotice
-from ...cli.line_protocol import Lines, serve_lines
 from ...cli.options import Agent, Model
-from ...cli.streams import Printer
+from ...cli.streams import Lines, Printer, serve_lines
+from ...cli.talk import HeldNotice
 from ...gateway.events.contract import Event, is_aside
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions

@@ -16,8 +16,7 @@ import typer
 
 from ... import __version__
 from ...cli.chat_options import work_folder
-from ...cli.line_protocol import Lines, serve_lines
-from ...cli.streams import Printer
+from ...cli.streams import Lines, Printer, serve_lines
 from ...gateway.wording.terminal import audited
 from ...machines.errors import SteersmanError, UsageError
 from ...workflows.config import load
