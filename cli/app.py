@@ -60,7 +60,7 @@ PLACES = {
     **{name: f"talk:{name}" for name in ("chat", "attach")},
     **{name: f"queue:{name}" for name in ("send", "stop", "agents", "goal")},
     "why": "inspect:why",
-    "trust": "trust:trust_files",
+    "trust": "config:trust_files",
     **{name: f"gateways:{name}" for name in ("gateway", "plugins")},
     "people": "devices:people",
     "permissions": "config:permissions",
