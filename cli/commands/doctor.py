@@ -37,7 +37,7 @@ from ..options import Json
 from ..output import can_colour, show, show_document
 from ..stored import disk_use, stored
 from ..wrapping import wrapped
-from .doctor_home import Finding, Verdict, home_findings
+from .home import Finding, Verdict, home_findings
 
 # Models: all are reached for at the same time -----------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`steersman home`: makes a home on PostgreSQL, moves homes, checks and salvages them."""
+"""`steersman home`: makes a home on PostgreSQL, moves, checks and salvages homes; also for the doctor."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from msgspec.structs import asdict
@@ -25,12 +25,13 @@ from ...gateway.views.restore_service import RestoreService
 from ...gateway.wording.formats import iso
 from ...gateway.wording.redaction import redactor_of
 from ...journal.sqlite import SqliteStore
-from ...journal.store import Store
-from ...machines.errors import StoreDamaged, UsageError
+from ...journal.store import NodeRow, Store
+from ...machines.errors import SteersmanError, StoreDamaged, UsageError
+from ...machines.value import Value
 from ...ports.tools.text import counted
 from ...workflows.config import load
 from ...workflows.home_folder import expanded
-from ...workflows.home_place import home_place, storage_of, without_password
+from ...workflows.home_place import POSTGRES, home_place, storage_of, without_password
 from ...workflows.paths import Paths, make_private
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import kept_in
@@ -80,8 +81,8 @@ def move(
         sessions = entries = 0
         for row, copied in move_home(source, target):
             sessions, entries = sessions + 1, entries + copied
-            show(f"{row.session}  {_entries(row.seq)}")
-    show(f"{counted(sessions, 'session')} compared, {_entries(entries)} copied now")
+            show(f"{row.session}  {counted(row.seq, 'entry')}")
+    show(f"{counted(sessions, 'session')} compared, {counted(entries, 'entry')} copied now")
     where = "" if to == SQLITE else to
     shown = without_password(where) if where else ""
     show(f'to use it, set in config.toml: [home] url = "{shown}"; nothing was removed here')
@@ -116,7 +117,7 @@ def check(as_json: Json = False) -> int:
             }
         )
         return int(bool(faults))
-    show(f"{place}: {counted(sessions, 'session')}, {_entries(entries)}")
+    show(f"{place}: {counted(sessions, 'session')}, {counted(entries, 'entry')}")
     for fault in faults:
         warn(fault_line(fault, place))
         warn(f"  {fault.next}")
@@ -169,15 +170,11 @@ def salvage(
     for line in report.lost:
         warn(line)
     show(
-        f"{target}: {counted(len(report.saved), 'session')}, {_entries(report.entries)}, "
+        f"{target}: {counted(len(report.saved), 'session')}, {counted(report.entries, 'entry')}, "
         f"{report.messages} unread messages; lost: {len(report.lost) or 'nothing'}"
     )
     show(f"to look at it: STEERSMAN_HOME={shlex.quote(str(target))} steersman sessions list")
     show(f"nothing was changed in {paths.state}")
-
-
-def _entries(number: int) -> str:
-    return f"{number} {'entry' if number == 1 else 'entries'}"
 
 
 _HEAD = ("ID", "WHAT", "WHY", "LAST USED", "GOES AFTER", "FOLDER")
@@ -312,3 +309,90 @@ def _emptied(paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:
     for notice in service.expire(now):
         warn(notice)
     yield "agent", sorted(before.keys() - service.trash.holds("agent").keys())
+
+
+# The doctor's look at the home --------------------------------------------------------------------
+
+
+Verdict = Literal["ok", "warn", "bad"]
+
+
+class Finding(Value, kw_only=False):
+    """One line of the doctor's report; `hint` is the next step, empty if there is none."""
+
+    name: str
+    verdict: Verdict
+    text: str
+    hint: str = ""
+
+
+_SKEW = 5.0  # seconds; times in journals are those of the host that wrote them
+_OLD = 60.0  # seconds after which an unread message is strange
+_SLOW = 1.0  # seconds of a bell
+
+
+def home_findings() -> Iterator[Finding]:
+    """Look at the home that is configured, and check what is in it as `home check` does."""
+    paths = Paths.of(os.environ)
+    try:
+        place, sessions, entries, faults = checked_home(paths)
+        for fault in faults:
+            yield Finding("contents", "bad", fault_line(fault, place), fault.next)
+        if not faults:
+            text = f"{sessions} sessions, {entries} entries: all can be read"
+            yield Finding("contents", "ok", text)
+        url = home_place(paths, os.environ).url
+        with closing(open_store(paths, read_only=not url)) as store:
+            if not url:
+                yield Finding("home", "ok", f"SQLite in {paths.state}")
+                yield from _nodes(store.nodes.rows())
+                return
+            yield from _elsewhere(store, url)
+    except SteersmanError as error:
+        yield Finding("home", "bad", error.message, error.hint)
+
+
+def _elsewhere(store: Any, url: str) -> Iterator[Finding]:
+    if url.partition(":")[0] not in POSTGRES:
+        yield Finding("home", "ok", without_password(url))
+        return
+    report = store.report()
+    text = f"PostgreSQL {report.server} at {without_password(url)}"
+    yield Finding("home", "ok", text)
+    if report.bell is None:
+        text = "a transaction pooler is in between: messages are noticed after up to 0.2 s"
+        yield Finding("bell", "warn", text, "use a session pooler, or connect to the server itself")
+    else:
+        is_slow = report.bell > _SLOW
+        text = f"a notification comes back after {1e3 * report.bell:.0f} ms"
+        yield Finding("bell", "warn" if is_slow else "ok", text)
+    is_off = abs(report.skew) > _SKEW
+    text = f"{report.skew:+.1f} s against the server"
+    hint = "synchronize the clock of this machine" if is_off else ""
+    yield Finding("clock", "warn" if is_off else "ok", text, hint)
+    yield _replication(report.replicas)
+    yield from _nodes(report.nodes)
+    is_old = report.oldest > _OLD
+    text = f"{report.unread} unread, the oldest for {report.oldest:.0f} s"
+    hint = "start a node of the place of these sessions, or resume them" if is_old else ""
+    yield Finding("mail", "warn" if is_old else "ok", text, hint)
+
+
+def _replication(replicas: Mapping[str, str]) -> Finding:
+    if not replicas:
+        return Finding("replicas", "ok", "none: what the server's disk loses is lost")
+    named = ", ".join(f"{name} ({how})" for name, how in sorted(replicas.items()))
+    if {"sync", "quorum"} & set(replicas.values()):
+        return Finding("replicas", "ok", named)
+    text = f"{named}: a failover may lose what was acknowledged"
+    return Finding("replicas", "warn", text, "set `synchronous_standby_names` on the server")
+
+
+def _nodes(rows: Sequence[NodeRow]) -> Iterator[Finding]:
+    for row in rows:
+        about = f"{row.node} on {row.host}, place {row.place}, {row.sessions} sessions"
+        if row.is_alive:
+            yield Finding("node", "ok", f"{about}, {row.state}")
+        else:
+            hint = "another node of its place takes its sessions over" if row.sessions else ""
+            yield Finding("node", "warn", f"{about}, dead", hint)

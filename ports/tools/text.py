@@ -30,8 +30,9 @@ def visible(text: str, limit: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 line`, `2 lines`, `3 matches`."""
+    """Write a number with its noun: `1 line`, `2 lines`, `3 matches`, `4 entries`."""
     plural = noun + ("es" if noun.endswith(("ch", "s")) else "s")
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else plural
     return f"{number} {noun if number == 1 else plural}"
 
 
