@@ -38,11 +38,7 @@ class CommandGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands into a help."""
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [
-            (name, command.get_short_help_str(limit=1000))
-            for name, command in found
-            if command is not None and not command.hidden
-        ]
+        rows = [(name, command.get_short_help_str(1000)) for name, command in found if command]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

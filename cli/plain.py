@@ -202,7 +202,7 @@ def with_piped(message: str) -> str:
     A command stays as it is. Raises `UsageError` for too much input. If a person sees the output, the
     wait is unlimited; otherwise a pipe that was left open by mistake is given up after `PIPE_TIMEOUT`.
     """
-    if message.lstrip().startswith(("/", *OWN)) or _is_typed():
+    if message.lstrip().startswith(("/", *OWN)) or sys.stdin.isatty():
         return message
     is_watched = sys.stdout.isatty() or sys.stderr.isatty()  # by a person
     if not is_watched and not comes_soon(PIPE_TIMEOUT):
@@ -224,16 +224,11 @@ def with_piped(message: str) -> str:
     return f"{message}\n\n{piped}" if piped.strip() else message
 
 
-def _is_typed() -> bool:
-    """Whether standard input is a keyboard, or closed."""
-    return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-
-
 def _send_all(conversation: ChatSession, options: ChatOptions) -> bool:
     """Say everything; say whether something was said, or could not be."""
     if options.message:
         conversation.say(options.message)
-    if options.message or _is_typed():
+    if options.message or sys.stdin.isatty():
         return True
     has_spoken = False
     for line in typed_lines():

@@ -33,8 +33,6 @@ def typed_lines() -> Iterator[str]:
 
     The first loses its byte order mark. Main thread only. A signal's own exception passes through.
     """
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
-        return
     source = sys.stdin.fileno()
     wake, waker = os.pipe()
     os.set_blocking(waker, False)

@@ -133,11 +133,6 @@ _DEEDS = {
 people = group("Show who may do what in chat rooms.", "steersman people check")
 
 
-@people.callback()
-def people_commands() -> None:
-    """Keep `check` a command of its own."""
-
-
 @people.command("check")
 def people_check(as_json: Json = False) -> int:
     """List what each person may do, and what is missing; exits 1 if something is.

@@ -65,18 +65,15 @@ def start(
         node = Node(hosts, main, partial(over.put, None), warn)
         node.start()
         show(f"node {node.name} takes sessions of {node.place}")
-        _wait(over)
+        is_over = False
+        while not is_over:  # a signal that comes with SIGCONT may reach another thread: look up
+            with suppress(Empty):
+                over.get(timeout=LOOK_UP)
+                is_over = True
     finally:
         if node is not None:
             node.end()
         hosts.close()
-
-
-def _wait(over: SimpleQueue[None]) -> None:
-    """Wait for an item. A signal that comes with SIGCONT may reach another thread: this one looks up."""
-    while True:
-        with suppress(Empty):
-            return over.get(timeout=LOOK_UP)
 
 
 @node.command("list")

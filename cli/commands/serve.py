@@ -308,11 +308,6 @@ SAID = 200
 schedule = group("What `steersman serve` does at planned times.", "steersman schedule list")
 
 
-@schedule.callback()
-def main() -> None:
-    """Make `list` a command of its own, although it is the only one."""
-
-
 @schedule.command("list")
 def show_all(as_json: Json = False) -> None:
     """List the schedules: when each happens next, and what came of it last.

@@ -209,8 +209,7 @@ def _take(lines: Lines) -> None:
 
     The descriptor is read directly: a waiting thread would hold the lock of Python's buffer until exit.
     """
-    if sys.stdin is not None:  # pyright: ignore[reportUnnecessaryComparison]
-        for line in split_lines(iter(partial(os.read, sys.stdin.fileno(), CHUNK), b"")):
-            if line.strip():
-                lines.take(line)
+    for line in split_lines(iter(partial(os.read, sys.stdin.fileno(), CHUNK), b"")):
+        if line.strip():
+            lines.take(line)
     lines.deny_the_rest()
