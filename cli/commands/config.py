@@ -191,7 +191,7 @@ def permissions_explain(
         str, typer.Argument(metavar="TEXT", help="A command line; with --tool, its argument.")
     ] = "",
     tool: Annotated[
-        str, typer.Option("--tool", metavar="NAME", help="The tool, if it is not `shell`.")
+        str, typer.Option(metavar="NAME", help="The tool, if it is not `shell`.")
     ] = "shell",
     as_json: Json = False,
 ) -> None:

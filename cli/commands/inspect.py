@@ -104,7 +104,6 @@ class InspectOptions(Value):
     at: Annotated[
         str,
         typer.Option(
-            "--at",
             metavar="SEQ|TIME",
             help="A past moment: 48, 14:03, yesterday 14:03, tue 14:03, 5m ago, 2026-11-17T14:03.",
         ),
@@ -112,22 +111,18 @@ class InspectOptions(Value):
     watch: Annotated[bool, typer.Option("--watch", help="Update the output until Ctrl-C.")] = False
     diff: Annotated[
         tuple[str, str] | None,
-        typer.Option("--diff", metavar="A B", help="Show the changes between two moments."),
+        typer.Option(metavar="A B", help="Show the changes between two moments."),
     ] = None
     events: Annotated[bool, typer.Option("--events", help="List the journal.")] = False
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Events of a kind, or `tool_*`; repeatable."),
+        typer.Option(metavar="KIND", help="Events of a kind, or `tool_*`; repeatable."),
     ] = None
-    since: Annotated[
-        str, typer.Option("--since", metavar="SEQ|TIME", help="Events from then on.")
-    ] = ""
-    until: Annotated[
-        str, typer.Option("--until", metavar="SEQ|TIME", help="Events up to then.")
-    ] = ""
-    turn: Annotated[str, typer.Option("--turn", metavar="ID", help="Events of a turn.")] = ""
-    item: Annotated[str, typer.Option("--item", metavar="ID", help="Events of a message.")] = ""
-    last: Annotated[int, typer.Option("--last", metavar="N", help="The last N events.")] = 0
+    since: Annotated[str, typer.Option(metavar="SEQ|TIME", help="Events from then on.")] = ""
+    until: Annotated[str, typer.Option(metavar="SEQ|TIME", help="Events up to then.")] = ""
+    turn: Annotated[str, typer.Option(metavar="ID", help="Events of a turn.")] = ""
+    item: Annotated[str, typer.Option(metavar="ID", help="Events of a message.")] = ""
+    last: Annotated[int, typer.Option(metavar="N", help="The last N events.")] = 0
 
     def require_sense(self) -> None:
         """Raise `UsageError` for options that exclude each other."""

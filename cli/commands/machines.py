@@ -55,7 +55,7 @@ def machines_show(
         str, typer.Option("--format", metavar="FORMAT", help="mermaid, svg or toml.")
     ] = "mermaid",
     session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="Highlight the state of a session.")
+        str, typer.Option(metavar="ID", help="Highlight the state of a session.")
     ] = "",
 ) -> None:
     """Print a machine as a diagram or as data.

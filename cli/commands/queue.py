@@ -190,8 +190,7 @@ def send(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A message, or a slash command.")],
     way: Way = "auto",
     user: Annotated[
-        str,
-        typer.Option("--user", metavar="NAME", help="The name of the sender; optional."),
+        str, typer.Option(metavar="NAME", help="The name of the sender; optional.")
     ] = "",
     is_waiting: Annotated[
         bool,
@@ -308,16 +307,14 @@ def goal_set(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The condition to reach.")],
     gate: Annotated[
         list[str] | None,
-        typer.Option("--gate", metavar="COMMAND", help="Must succeed first; may be repeated."),
+        typer.Option(metavar="COMMAND", help="Must succeed first; may be repeated."),
     ] = None,
-    turns: Annotated[
-        int | None, typer.Option("--turns", metavar="N", help="Maximum number of turns.")
-    ] = None,
+    turns: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of turns.")] = None,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", metavar="N", help="Maximum number of tokens.")
+        int | None, typer.Option(metavar="N", help="Maximum number of tokens.")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="Maximum number of minutes.")
+        float | None, typer.Option(metavar="N", help="Maximum number of minutes.")
     ] = None,
     is_next: Annotated[
         bool, typer.Option("--next", help="Add it after the present goals.")

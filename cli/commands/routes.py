@@ -207,12 +207,9 @@ def routes_diff(
 @routes.command("use")
 def routes_use(
     table: Annotated[str, typer.Argument(metavar="NAME", help="A table of `routes list`.")],
-    session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="For one session, at once.")
-    ] = "",
+    session: Annotated[str, typer.Option(metavar="ID", help="For one session, at once.")] = "",
     folder: Annotated[
-        Path | None,
-        typer.Option("--folder", metavar="DIR", help="For a folder; if left out, the current one."),
+        Path | None, typer.Option(metavar="DIR", help="For a folder; if left out, the current one.")
     ] = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Even if it breaks a safety rule.")

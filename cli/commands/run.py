@@ -50,23 +50,19 @@ class RunOptions(Value):
     ] = ""
     var: Annotated[
         list[str] | None,
-        typer.Option("--var", metavar="NAME=VALUE", help="Set a variable; may be repeated."),
+        typer.Option(metavar="NAME=VALUE", help="Set a variable; may be repeated."),
     ] = None
-    resume: Annotated[
-        str,
-        typer.Option("--resume", metavar="RUN", help="Resume this run, or the `last`."),
-    ] = ""
+    resume: Annotated[str, typer.Option(metavar="RUN", help="Resume this run, or the `last`.")] = ""
     again: Annotated[
-        list[str] | None,
-        typer.Option("--again", metavar="ITEM", help="Repeat this work of unknown outcome."),
+        list[str] | None, typer.Option(metavar="ITEM", help="Repeat this work of unknown outcome.")
     ] = None
     done: Annotated[
-        list[str] | None,
-        typer.Option("--done", metavar="ITEM", help="Treat this work as done."),
+        list[str] | None, typer.Option(metavar="ITEM", help="Treat this work as done.")
     ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show what would be done."),
+    ] = False
     on: Annotated[
         str,
         typer.Option(

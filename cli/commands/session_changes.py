@@ -65,7 +65,7 @@ def rename_session(
 def fork_session(
     session: Session,
     at: Annotated[
-        str, typer.Option("--at", metavar="TURN", help="The last turn to copy, as 3 or t3.")
+        str, typer.Option(metavar="TURN", help="The last turn to copy, as 3 or t3.")
     ] = "",
     as_json: Json = False,
 ) -> None:

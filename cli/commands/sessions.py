@@ -179,7 +179,7 @@ AROUND = 40
 
 def search_sessions(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name or a message.")],
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to show.")] = 50,
+    limit: Annotated[int, typer.Option(metavar="N", help="How many to show.")] = 50,
     as_json: Json = False,
 ) -> int:
     """Search the messages of all sessions.
@@ -256,10 +256,7 @@ def resume_session(session: Session) -> int:
 def trace_session(
     session: Session,
     endpoint: Annotated[
-        str,
-        typer.Option(
-            "--endpoint", metavar="URL", help="A collector; if left out, telemetry.endpoint."
-        ),
+        str, typer.Option(metavar="URL", help="A collector; if left out, telemetry.endpoint.")
     ] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print OTLP/JSON, and send nothing.")

@@ -68,9 +68,10 @@ class SetupOptions(Value):
         float, typer.Option(help="Time limit for the model's answer in seconds.", min=1.0)
     ] = 60.0
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; replace what is there.")] = False
-    untested: Annotated[bool, typer.Option("--untested", help="Write it without trying it.")] = (
-        False
-    )
+    untested: Annotated[
+        bool,
+        typer.Option("--untested", help="Write it without trying it."),
+    ] = False
 
 
 @taking(SetupOptions)

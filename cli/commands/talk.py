@@ -66,7 +66,7 @@ def chat(
 def attach(
     session: Session = "last",
     user: Annotated[
-        str, typer.Option("--user", metavar="NAME", help="Your name; if left out, your login name.")
+        str, typer.Option(metavar="NAME", help="Your name; if left out, your login name.")
     ] = "",
     as_json: JsonLines = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt.")] = False,
