@@ -10,24 +10,31 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-JsonLines = Annotated[bool, typer.Option("--json", help="JSON lines in and out.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")]
-Folder = Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")]
-Agent = Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")]
-Model = Annotated[
-    str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
-]
-Way = Annotated[str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Session = Annotated[
-    str, typer.Argument(metavar="ID", help="A session's id, a unique prefix of one, or `last`.")
-]
-Of = Annotated[
-    str,
-    typer.Option(
-        "--session", metavar="ID", help="A session; if left out, the newest of this folder."
-    ),
-]
+
+def option(metavar: str, about: str, *names: str, **more: Any) -> Any:
+    """Declare an option with a value; without `names` it is called as its parameter."""
+    return typer.Option(*names, metavar=metavar, help=about, **more)
+
+
+def flag(name: str, about: str) -> Any:
+    """Declare an option that stands alone."""
+    return typer.Option(name, help=about)
+
+
+def argument(metavar: str, about: str, **more: Any) -> Any:
+    """Declare an argument."""
+    return typer.Argument(metavar=metavar, help=about, **more)
+
+
+JsonLines = Annotated[bool, flag("--json", "JSON lines in and out.")]
+Yes = Annotated[bool, flag("--yes", "Allow calls that need permission.")]
+Folder = Annotated[Path | None, option("DIR", "The folder to work in.")]
+Agent = Annotated[str, option("NAME", "An agent of the configuration.")]
+Model = Annotated[str, option("NAME", "A model of the configuration, or `local`.")]
+Way = Annotated[str, option("WAY", "auto, queue, steer or interrupt.", "--as")]
+Json = Annotated[bool, flag("--json", "Print one JSON document.")]
+Session = Annotated[str, argument("ID", "A session's id, a unique prefix of one, or `last`.")]
+Of = Annotated[str, option("ID", "A session; if left out, the newest of this folder.", "--session")]
 
 Options = TypeVar("Options")
 

@@ -9,8 +9,6 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ...gateway.commands import permissions as verbs
 from ...gateway.views.permission import draw_rules, explained, rules_of, rules_view
 from ...gateway.wording.redaction import redactor_of
@@ -37,7 +35,7 @@ from ...workflows.trust import (
     trusted_contents,
 )
 from ...workflows.typed_table import Setter
-from ..options import Json, group
+from ..options import Json, argument, flag, group, option
 from ..output import show, show_document, show_either, warn, without_nulls
 from .gateways import mistakes_of_gateways
 from .session_command import twin
@@ -187,12 +185,8 @@ def permissions_list(as_json: Json = False) -> None:
 
 @permissions.command("explain")
 def permissions_explain(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A command line; with --tool, its argument.")
-    ] = "",
-    tool: Annotated[
-        str, typer.Option(metavar="NAME", help="The tool, if it is not `shell`.")
-    ] = "shell",
+    text: Annotated[str, argument("TEXT", "A command line; with --tool, its argument.")] = "",
+    tool: Annotated[str, option("NAME", "The tool, if it is not `shell`.")] = "shell",
     as_json: Json = False,
 ) -> None:
     """Show what would happen to a tool call, and by which rule. Runs nothing.
@@ -219,14 +213,11 @@ permissions.command("forget")(twin(verbs.forget))
 
 def trust_files(
     folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="DIR", help="The folder; if left out, the current one."),
+        Path | None, argument("DIR", "The folder; if left out, the current one.")
     ] = None,
-    is_list: Annotated[bool, typer.Option("--list", help="List the trusted folders.")] = False,
-    is_forget: Annotated[
-        bool, typer.Option("--forget", help="No longer trust the folder.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask, only show.")] = False,
+    is_list: Annotated[bool, flag("--list", "List the trusted folders.")] = False,
+    is_forget: Annotated[bool, flag("--forget", "No longer trust the folder.")] = False,
+    yes: Annotated[bool, flag("--yes", "Don't ask, only show.")] = False,
     as_json: Json = False,
 ) -> int:
     """Show what a folder's steersman.toml would be allowed, and trust its present content.

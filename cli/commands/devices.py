@@ -17,14 +17,12 @@ from ...machines.people import ALLOW, DEFAULT_RIGHTS, Deed, Right, Whose, may
 from ...workflows.config import Config, load
 from ...workflows.extras import how_to_install
 from ...workflows.paths import Paths
-from ..options import Json, group
+from ..options import Json, argument, flag, group, option
 from ..output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
     from ...gateway.web.access import DeviceFile, Scope
 from typing import Annotated
-
-import typer
 
 LONGEST = 40
 
@@ -33,7 +31,7 @@ devices = group(
     "steersman devices pair phone",
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What the device is called.")]
+Name = Annotated[str, argument("NAME", "What the device is called.")]
 
 
 def _file() -> DeviceFile:
@@ -50,11 +48,9 @@ def _file() -> DeviceFile:
 def pair(
     name: Name,
     scope: Annotated[
-        str, typer.Option(metavar="SCOPE", help="look, speak (and look) or approve (everything).")
+        str, option("SCOPE", "look, speak (and look) or approve (everything).")
     ] = "approve",
-    token: Annotated[
-        bool, typer.Option("--token", help="Print a bearer token, for a program.")
-    ] = False,
+    token: Annotated[bool, flag("--token", "Print a bearer token, for a program.")] = False,
 ) -> None:
     """Print a code, valid once and for ten minutes, with which a browser is paired.
 

@@ -18,7 +18,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec.structs import asdict, replace
 
 from ...gateway.plugins import plug_in_states
@@ -33,7 +32,7 @@ from ...ports.process.own_python import INTERPRETER
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workspace.prune import size_of
-from ..options import Json
+from ..options import Json, flag
 from ..output import can_colour, show, show_document
 from ..stored import disk_use, stored
 from ..wrapping import wrapped
@@ -334,7 +333,7 @@ _TEXT, _ENDLESS = 16, 1 << 30  # the column at which texts begin; columns of wha
 def doctor(
     as_json: Json = False,
     of_home: Annotated[
-        bool, typer.Option("--home", help="check the home instead: the database, nodes, mail")
+        bool, flag("--home", "check the home instead: the database, nodes, mail")
     ] = False,
 ) -> int:
     """Check this machine, and report what to repair.

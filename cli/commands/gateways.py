@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ...gateway.library import Home
 from ...gateway.plugins import PlugInState, plug_in_states
 from ...gateway.wording.redaction import Redactor
@@ -20,7 +18,7 @@ from ...workflows.config import Config, load
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ...workflows.problem import did_you_mean
-from ..options import Json, group
+from ..options import Json, argument, group
 from ..output import show, show_document, show_table, warn
 from ..signals import SIGNALS, TWICE
 
@@ -74,7 +72,7 @@ def gateway_list(as_json: Json = False) -> None:
 
 @gateway.command("check")
 def gateway_check(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
+    name: Annotated[str, argument("NAME", "A gateway of `gateway list`.")],
     as_json: Json = False,
 ) -> None:
     """Connect once, and say what was found: the server, the account, each room.
@@ -100,7 +98,7 @@ def gateway_check(
 
 @gateway.command("run")
 def gateway_run(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A gateway of `gateway list`.")],
+    name: Annotated[str, argument("NAME", "A gateway of `gateway list`.")],
 ) -> int:
     """Run a gateway until it ends, or until a signal.
 

@@ -35,7 +35,7 @@ from ...workflows.home_place import POSTGRES, home_place, storage_of, without_pa
 from ...workflows.paths import Paths, make_private
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import kept_in
-from ..options import Json, group
+from ..options import Json, argument, flag, group, option
 from ..output import show, show_document, show_either, show_table, warn
 from ..stored import stored
 
@@ -64,10 +64,7 @@ def init(url: Annotated[str, typer.Argument(help="postgresql://USER@HOST/DATABAS
 
 @home.command("move")
 def move(
-    to: Annotated[
-        str,
-        typer.Option(help="the address of a home, or `sqlite`: the state folder", metavar="URL"),
-    ],
+    to: Annotated[str, option("URL", "the address of a home, or `sqlite`: the state folder")],
 ) -> None:
     """Copy this home to another store, and compare both; no process may use them.
 
@@ -148,8 +145,7 @@ def fault_line(fault: Fault, place: str) -> str:
 @home.command("salvage")
 def salvage(
     to: Annotated[
-        Path | None,
-        typer.Argument(metavar="[TO]", help="A new folder; if left out, beside the state folder."),
+        Path | None, argument("[TO]", "A new folder; if left out, beside the state folder.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -190,10 +186,9 @@ _WHAT = {
 @home.command("trash")
 def trash(
     what: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[restore ID|empty]", help="If left out, list what is in it."),
+        list[str] | None, argument("[restore ID|empty]", "If left out, list what is in it.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Empty it without asking.")] = False,
+    yes: Annotated[bool, flag("--yes", "Empty it without asking.")] = False,
     as_json: Json = False,
 ) -> None:
     """List what age or a budget put into the trash, restore it, or delete it now.

@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, cast
 
-import typer
 from msgspec.structs import replace
 
 from ...gateway.home.home import named_session
@@ -30,7 +29,7 @@ from ...machines.value import Value
 from ...workflows.foreign_file import read_text
 from ...workflows.home_folder import expanded
 from ...workflows.paths import Paths
-from ..options import Json, Session, taking
+from ..options import Json, Session, argument, flag, option, taking
 from ..output import (
     can_colour,
     document,
@@ -97,32 +96,27 @@ class InspectOptions(Value):
     """The command line of `steersman inspect`; `diff` are two moments, `kind` to `last` filters."""
 
     session: Session = "last"
-    form: Annotated[
-        str,
-        typer.Option("--format", metavar="FORMAT", help="tree, toml, json, mermaid or svg."),
-    ] = "tree"
+    form: Annotated[str, option("FORMAT", "tree, toml, json, mermaid or svg.", "--format")] = "tree"
     at: Annotated[
         str,
-        typer.Option(
-            metavar="SEQ|TIME",
-            help="A past moment: 48, 14:03, yesterday 14:03, tue 14:03, 5m ago, 2026-11-17T14:03.",
+        option(
+            "SEQ|TIME",
+            "A past moment: 48, 14:03, yesterday 14:03, tue 14:03, 5m ago, 2026-11-17T14:03.",
         ),
     ] = ""
-    watch: Annotated[bool, typer.Option("--watch", help="Update the output until Ctrl-C.")] = False
+    watch: Annotated[bool, flag("--watch", "Update the output until Ctrl-C.")] = False
     diff: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="A B", help="Show the changes between two moments."),
+        tuple[str, str] | None, option("A B", "Show the changes between two moments.")
     ] = None
-    events: Annotated[bool, typer.Option("--events", help="List the journal.")] = False
+    events: Annotated[bool, flag("--events", "List the journal.")] = False
     kind: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND", help="Events of a kind, or `tool_*`; repeatable."),
+        list[str] | None, option("KIND", "Events of a kind, or `tool_*`; repeatable.")
     ] = None
-    since: Annotated[str, typer.Option(metavar="SEQ|TIME", help="Events from then on.")] = ""
-    until: Annotated[str, typer.Option(metavar="SEQ|TIME", help="Events up to then.")] = ""
-    turn: Annotated[str, typer.Option(metavar="ID", help="Events of a turn.")] = ""
-    item: Annotated[str, typer.Option(metavar="ID", help="Events of a message.")] = ""
-    last: Annotated[int, typer.Option(metavar="N", help="The last N events.")] = 0
+    since: Annotated[str, option("SEQ|TIME", "Events from then on.")] = ""
+    until: Annotated[str, option("SEQ|TIME", "Events up to then.")] = ""
+    turn: Annotated[str, option("ID", "Events of a turn.")] = ""
+    item: Annotated[str, option("ID", "Events of a message.")] = ""
+    last: Annotated[int, option("N", "The last N events.")] = 0
 
     def require_sense(self) -> None:
         """Raise `UsageError` for options that exclude each other."""
@@ -311,14 +305,9 @@ STORY_FORMATS = ("text", "json", "toml", "mermaid")
 def why(
     session: Session = "last",
     message: Annotated[
-        str,
-        typer.Argument(
-            metavar="MESSAGE", help="Its number, id or receipt; if left out, the newest."
-        ),
+        str, argument("MESSAGE", "Its number, id or receipt; if left out, the newest.")
     ] = "last",
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="text, json, toml or mermaid.")
-    ] = "text",
+    form: Annotated[str, option("FORMAT", "text, json, toml or mermaid.", "--format")] = "text",
     as_json: Json = False,
 ) -> None:
     """Tell the story of one message: what became of it, when, by which rule, and what it waits for.

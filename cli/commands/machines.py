@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any
 
-import typer
 from msgspec.structs import asdict
 
 from ...machines.catalogue import MACHINES
 from ...machines.errors import UsageError
 from ...workflows.problem import did_you_mean
-from ..options import Json, group
+from ..options import Json, argument, group, option
 from ..output import show, show_document, show_toml, warn
 
 FORMATS = ("mermaid", "svg", "toml")
@@ -48,15 +47,9 @@ def machines_list(as_json: Json = False) -> None:
 
 @machines.command("show")
 def machines_show(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A machine; `steersman machines list` names them.")
-    ],
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="mermaid, svg or toml.")
-    ] = "mermaid",
-    session: Annotated[
-        str, typer.Option(metavar="ID", help="Highlight the state of a session.")
-    ] = "",
+    name: Annotated[str, argument("NAME", "A machine; `steersman machines list` names them.")],
+    form: Annotated[str, option("FORMAT", "mermaid, svg or toml.", "--format")] = "mermaid",
+    session: Annotated[str, option("ID", "Highlight the state of a session.")] = "",
 ) -> None:
     """Print a machine as a diagram or as data.
 

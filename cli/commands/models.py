@@ -30,7 +30,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import Json, group
+from ..options import Json, argument, flag, group
 
 _PAUSE = 0.1  # seconds between two updates of the progress on a terminal
 _STEP = 10  # percent between two lines of progress elsewhere
@@ -127,8 +127,7 @@ def models_list(as_json: Json = False) -> None:
 @models.command("check")
 def models_check(
     name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="A model; if left out, the one that a chat would use."),
+        str, argument("NAME", "A model; if left out, the one that a chat would use.")
     ] = "",
     timeout: Annotated[
         float, typer.Option(help="Time limit for each short answer in seconds.", min=1.0)
@@ -179,14 +178,14 @@ async def _try_out(
 def models_fetch(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            help="A model of the catalogue (`models list`); if left out, the largest that this machine "
+        argument(
+            "NAME",
+            "A model of the catalogue (`models list`); if left out, the largest that this machine "
             "has room for.",
         ),
     ] = "",
     if_needed: Annotated[
-        bool, typer.Option("--if-needed", help="Only if a chat (`chat --model NAME`) needs it.")
+        bool, flag("--if-needed", "Only if a chat (`chat --model NAME`) needs it.")
     ] = False,
 ) -> None:
     """Download a model of the catalogue, verified by its hash.

@@ -24,7 +24,7 @@ from ...journal.store import NodeRow
 from ...machines.errors import SteersmanError, UsageError
 from ...workflows.home_folder import home_folder
 from ...workflows.paths import Paths
-from ..options import Json, group
+from ..options import Json, argument, group, option
 from ..output import show, show_document, show_table, warn
 from ..stored import stored
 
@@ -42,12 +42,8 @@ node = group(
 @node.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
-    capacity: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Sessions at a time; 0: as configured.")
-    ] = 0,
-    place: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose files are here; else as configured.")
-    ] = "",
+    capacity: Annotated[int, option("N", "Sessions at a time; 0: as configured.", min=0)] = 0,
+    place: Annotated[str, option("NAME", "Whose files are here; else as configured.")] = "",
 ) -> None:
     """Take sessions whose owner has died, or to which something was sent."""
     if context.invoked_subcommand is not None:
@@ -116,7 +112,7 @@ def _show(rows: Sequence[NodeRow], where: str, *, as_json: bool) -> None:
 
 @node.command()
 def drain(
-    name: Annotated[str, typer.Argument(metavar="NODE", help="A node, or how its name begins.")],
+    name: Annotated[str, argument("NODE", "A node, or how its name begins.")],
 ) -> None:
     """Let a node end its turns, give its sessions back, and end.
 
@@ -134,7 +130,7 @@ def drain(
 
 @node.command()
 def evict(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="A session, or `last`.")],
+    session: Annotated[str, argument("SESSION", "A session, or `last`.")],
 ) -> None:
     """Have a node give a session back: what runs is interrupted, everything is kept.
 

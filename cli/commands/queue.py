@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from msgspec.structs import replace
 
 from ...gateway.commands import agents as subagents
@@ -31,7 +30,7 @@ from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED, LIMITED, UNANSWERED
-from ..options import Json, Of, Session, Way, group
+from ..options import Json, Of, Session, Way, argument, flag, group, option
 from ..output import show, show_document, warn
 from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
@@ -42,9 +41,7 @@ if TYPE_CHECKING:
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 
-Place = Annotated[
-    str, typer.Argument(metavar="ID", help="The same as --session.", show_default=False)
-]
+Place = Annotated[str, argument("ID", "The same as --session.", show_default=False)]
 
 queue = group("Show and change a session's queue.", "steersman queue list")
 
@@ -53,7 +50,7 @@ queue = group("Show and change a session's queue.", "steersman queue list")
 def queue_list(
     session: Of = "",
     is_all: Annotated[
-        bool, typer.Option("--all", help="Include messages whose turn was replaced by another one.")
+        bool, flag("--all", "Include messages whose turn was replaced by another one.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -90,10 +87,7 @@ queue.command("off")(twin(verbs.queue_off))
 @queue.command("resume")
 def queue_resume(
     which: Annotated[
-        str,
-        typer.Argument(
-            metavar="N|ID", help="The message to run first, or a session; if left out, the oldest."
-        ),
+        str, argument("N|ID", "The message to run first, or a session; if left out, the oldest.")
     ] = "",
     session: Of = "",
     as_json: Json = False,
@@ -120,7 +114,7 @@ def queue_discard(place: Place = "", session: Of = "", as_json: Json = False) ->
 def queue_restore(
     place: Place = "",
     session: Of = "",
-    everywhere: Annotated[bool, typer.Option("--list", help="List all saved queues.")] = False,
+    everywhere: Annotated[bool, flag("--list", "List all saved queues.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the saved queue of a session, or of all sessions; changes nothing.
@@ -187,16 +181,11 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
 
 def send(
     session: Session,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A message, or a slash command.")],
+    text: Annotated[str, argument("TEXT", "A message, or a slash command.")],
     way: Way = "auto",
-    user: Annotated[
-        str, typer.Option(metavar="NAME", help="The name of the sender; optional.")
-    ] = "",
+    user: Annotated[str, option("NAME", "The name of the sender; optional.")] = "",
     is_waiting: Annotated[
-        bool,
-        typer.Option(
-            "--wait", help="Wait for the end of its turn, print the answer, end as it did."
-        ),
+        bool, flag("--wait", "Wait for the end of its turn, print the answer, end as it did.")
     ] = False,
     as_json: Json = False,
 ) -> int:
@@ -304,21 +293,14 @@ goal = group("Show and change the goal of a session.", "steersman goal status")
 
 @goal.command("set")
 def goal_set(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The condition to reach.")],
+    text: Annotated[str, argument("TEXT", "The condition to reach.")],
     gate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COMMAND", help="Must succeed first; may be repeated."),
+        list[str] | None, option("COMMAND", "Must succeed first; may be repeated.")
     ] = None,
-    turns: Annotated[int | None, typer.Option(metavar="N", help="Maximum number of turns.")] = None,
-    tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Maximum number of tokens.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="N", help="Maximum number of minutes.")
-    ] = None,
-    is_next: Annotated[
-        bool, typer.Option("--next", help="Add it after the present goals.")
-    ] = False,
+    turns: Annotated[int | None, option("N", "Maximum number of turns.")] = None,
+    tokens: Annotated[int | None, option("N", "Maximum number of tokens.")] = None,
+    minutes: Annotated[float | None, option("N", "Maximum number of minutes.")] = None,
+    is_next: Annotated[bool, flag("--next", "Add it after the present goals.")] = False,
     session: Of = "",
     as_json: Json = False,
 ) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from msgspec.structs import replace
 
 from ...gateway.views.dry_run import (
@@ -43,7 +42,7 @@ from ...workflows.problem import did_you_mean
 from ...workflows.routing import find_table, refusals, routes_of
 from ...workflows.suggestions import table_names
 from ...workflows.table_file import named_table, table_text
-from ..options import Json, Way, group, taking
+from ..options import Json, Way, argument, flag, group, option, taking
 from ..output import show, show_document, warn
 from .session_command import run_on
 
@@ -58,10 +57,7 @@ routes = group(
 )
 
 Table = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE", help="A table's name, or a file; if left out, the table in force here."
-    ),
+    str, argument("TABLE", "A table's name, or a file; if left out, the table in force here.")
 ]
 
 
@@ -97,7 +93,7 @@ def routes_list(as_json: Json = False) -> None:
 @routes.command("show")
 def routes_show(
     table: Table = "",
-    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or toml.")] = "text",
+    form: Annotated[str, option("FORMAT", "text or toml.", "--format")] = "text",
 ) -> None:
     """Print both routing tables, or write them as a file.
 
@@ -163,8 +159,8 @@ def _report(kind: str, faults: Sequence[MachineFault]) -> None:
 
 @routes.command("diff")
 def routes_diff(
-    ours: Annotated[str, typer.Argument(metavar="A", help="A table's name, or a file.")],
-    theirs: Annotated[str, typer.Argument(metavar="B", help="Another table.")],
+    ours: Annotated[str, argument("A", "A table's name, or a file.")],
+    theirs: Annotated[str, argument("B", "Another table.")],
     as_json: Json = False,
 ) -> None:
     """List the differences of two tables, each with an example.
@@ -206,14 +202,12 @@ def routes_diff(
 
 @routes.command("use")
 def routes_use(
-    table: Annotated[str, typer.Argument(metavar="NAME", help="A table of `routes list`.")],
-    session: Annotated[str, typer.Option(metavar="ID", help="For one session, at once.")] = "",
+    table: Annotated[str, argument("NAME", "A table of `routes list`.")],
+    session: Annotated[str, option("ID", "For one session, at once.")] = "",
     folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="For a folder; if left out, the current one.")
+        Path | None, option("DIR", "For a folder; if left out, the current one.")
     ] = None,
-    unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="Even if it breaks a safety rule.")
-    ] = False,
+    unsafe: Annotated[bool, flag("--unsafe", "Even if it breaks a safety rule.")] = False,
 ) -> int:
     """Choose a table for a folder, or for one session.
 
@@ -249,33 +243,22 @@ def routes_use(
 class DryRun(Value):
     """The assumptions of a dry run; an empty one is as configured, or as the others imply."""
 
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message.")] = ""
+    text: Annotated[str, argument("TEXT", "The message.")] = ""
     cause: Annotated[
-        str,
-        typer.Option(
-            metavar="CAUSE", help="Instead of a text: timeout, budget, turn_ended, signal, …"
-        ),
+        str, option("CAUSE", "Instead of a text: timeout, budget, turn_ended, signal, …")
     ] = ""
-    state: Annotated[
-        str, typer.Option(metavar="STATE", help="The situation: idle, busy, delegating, …")
-    ] = ""
-    busy: Annotated[str, typer.Option(metavar="MODE", help="interrupt, steer or queue.")] = ""
-    strategy: Annotated[str, typer.Option(metavar="S", help="keyword, always or never.")] = ""
-    auto_queue: Annotated[str, typer.Option(metavar="X", help="on or off.")] = ""
-    children: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Children that the turn waits for.")
-    ] = 0
-    background: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Children in the background.")
-    ] = 0
-    side_talks: Annotated[int, typer.Option(metavar="N", min=0, help="Side talks.")] = 0
-    goal: Annotated[bool, typer.Option("--goal", help="The session works for a goal.")] = False
+    state: Annotated[str, option("STATE", "The situation: idle, busy, delegating, …")] = ""
+    busy: Annotated[str, option("MODE", "interrupt, steer or queue.")] = ""
+    strategy: Annotated[str, option("S", "keyword, always or never.")] = ""
+    auto_queue: Annotated[str, option("X", "on or off.")] = ""
+    children: Annotated[int, option("N", "Children that the turn waits for.", min=0)] = 0
+    background: Annotated[int, option("N", "Children in the background.", min=0)] = 0
+    side_talks: Annotated[int, option("N", "Side talks.", min=0)] = 0
+    goal: Annotated[bool, flag("--goal", "The session works for a goal.")] = False
     way: Way = "auto"
-    table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = ""
-    user: Annotated[str, typer.Option(metavar="NAME", help="Who says it: a line of [people].")] = ""
-    turn_of: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose turn runs, where that matters.")
-    ] = ""
+    table: Annotated[str, option("TABLE", "A table's name, or a file.")] = ""
+    user: Annotated[str, option("NAME", "Who says it: a line of [people].")] = ""
+    turn_of: Annotated[str, option("NAME", "Whose turn runs, where that matters.")] = ""
     as_json: Json = False
 
 

@@ -11,8 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ...gateway.client import SessionClient
 from ...gateway.home.home import find_session, open_store
 from ...gateway.host.host import Host
@@ -34,7 +32,7 @@ from ...workflows.foreign_file import read_text
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ..chat_options import work_folder
-from ..options import Folder, JsonLines, Yes, taking
+from ..options import Folder, JsonLines, Yes, argument, flag, option, taking
 from ..output import show, show_document
 from ..signals import SignalExit, leave_on_signals
 
@@ -45,33 +43,22 @@ class RunOptions(Value):
     `on` is where remote steps run; empty: here.
     """
 
-    file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="A workflow's file, or the name of one.")
-    ] = ""
-    var: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Set a variable; may be repeated."),
-    ] = None
-    resume: Annotated[str, typer.Option(metavar="RUN", help="Resume this run, or the `last`.")] = ""
-    again: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Repeat this work of unknown outcome.")
-    ] = None
-    done: Annotated[
-        list[str] | None, typer.Option(metavar="ITEM", help="Treat this work as done.")
-    ] = None
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only show what would be done."),
-    ] = False
+    file: Annotated[str, argument("[FILE]", "A workflow's file, or the name of one.")] = ""
+    var: Annotated[list[str] | None, option("NAME=VALUE", "Set a variable; may be repeated.")] = (
+        None
+    )
+    resume: Annotated[str, option("RUN", "Resume this run, or the `last`.")] = ""
+    again: Annotated[list[str] | None, option("ITEM", "Repeat this work of unknown outcome.")] = (
+        None
+    )
+    done: Annotated[list[str] | None, option("ITEM", "Treat this work as done.")] = None
+    dry_run: Annotated[bool, flag("--dry-run", "Only show what would be done.")] = False
     on: Annotated[
         str,
-        typer.Option(
-            metavar="CLUSTER",
-            help="Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`.",
-        ),
+        option("CLUSTER", "Where remote steps run: `ray`, `ray:HOST:PORT` or `ray://HOST:PORT`."),
     ] = ""
     cwd: Folder = None
-    model: Annotated[str, typer.Option(metavar="NAME", help="A model for all agents.")] = ""
+    model: Annotated[str, option("NAME", "A model for all agents.")] = ""
     as_json: JsonLines = False
     yes: Yes = False
 

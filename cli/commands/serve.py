@@ -26,7 +26,7 @@ from ...ports.process.own_python import module_command, search_path
 from ...workflows.extras import how_to_install
 from ...workflows.home_folder import home_folder
 from ...workflows.paths import Paths, make_private
-from ..options import Json, group
+from ..options import Json, flag, group, option
 from ..output import show, show_document, show_table, warn
 
 if TYPE_CHECKING:
@@ -59,18 +59,13 @@ serve = group(
 @serve.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Other than loopback only with TLS.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: as configured.")
-    ] = 0,
+    host: Annotated[str, option("ADDRESS", "Other than loopback only with TLS.")] = "127.0.0.1",
+    port: Annotated[int, option("N", "The port; 0: as configured.", min=0, max=65535)] = 0,
     is_foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay in this terminal until Ctrl-C.")
+        bool, flag("--foreground", "Stay in this terminal until Ctrl-C.")
     ] = False,
     log_format: Annotated[
-        Literal["text", "json"],
-        typer.Option(metavar="text|json", help="JSON: one object a line, also of sessions."),
+        Literal["text", "json"], option("text|json", "JSON: one object a line, also of sessions.")
     ] = "text",
 ) -> int:
     """Start to serve, and print the address."""

@@ -11,8 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ...gateway.commands.session import clean_name, finalize, rename
 from ...gateway.home.home import find_session, named_session, open_store
 from ...gateway.home.retention import delete, family, queues_folder
@@ -28,7 +26,7 @@ from ...machines.errors import SteersmanError, UsageError
 from ...workflows.config import load
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
-from ..options import Json, Session
+from ..options import Json, Session, argument, flag, option
 from ..output import escaped, show_either, show_lines, warn
 from ..stored import stored
 
@@ -37,7 +35,7 @@ FORMATS = ("markdown", "json")
 
 def rename_session(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    name: Annotated[str, argument("NAME", "The new name.")],
     as_json: Json = False,
 ) -> None:
     """Give a session a name by which it can be found.
@@ -64,9 +62,7 @@ def rename_session(
 
 def fork_session(
     session: Session,
-    at: Annotated[
-        str, typer.Option(metavar="TURN", help="The last turn to copy, as 3 or t3.")
-    ] = "",
+    at: Annotated[str, option("TURN", "The last turn to copy, as 3 or t3.")] = "",
     as_json: Json = False,
 ) -> None:
     """Start a new session with the conversation of this one; files are not touched.
@@ -83,13 +79,9 @@ def fork_session(
 
 def export_session(
     session: Session,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="If left out, standard output.")
-    ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="markdown or json.")] = "",
-    whole: Annotated[
-        bool, typer.Option("--whole", help="JSON with all data, including secrets.")
-    ] = False,
+    file: Annotated[Path | None, argument("[FILE]", "If left out, standard output.")] = None,
+    form: Annotated[str, option("FORMAT", "markdown or json.", "--format")] = "",
+    whole: Annotated[bool, flag("--whole", "JSON with all data, including secrets.")] = False,
 ) -> None:
     """Write a session as Markdown, or as JSON for `sessions import`.
 
@@ -118,9 +110,9 @@ def export_session(
 
 
 def import_session(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file written by `export`.")],
+    file: Annotated[Path, argument("FILE", "A JSON file written by `export`.")],
     new_id: Annotated[
-        bool, typer.Option("--new-id", help="Import it under a new id if it exists already.")
+        bool, flag("--new-id", "Import it under a new id if it exists already.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -144,7 +136,7 @@ def import_session(
 
 def delete_session(
     session: Session,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
     """Delete a session permanently, with its outputs and copies of files.

@@ -10,8 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...gateway.commands.registry import COMMANDS
 from ...gateway.commands.revert import revert
 from ...gateway.home.home import named_session
@@ -34,7 +32,7 @@ from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import size_of
-from ..options import Json, Session, group
+from ..options import Json, Session, argument, flag, group, option
 from ..output import show, show_document, show_lines, show_table, warn
 from ..stored import disk_use, stored
 from .session_changes import (
@@ -56,7 +54,7 @@ _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 
 
 def list_sessions(
-    with_size: Annotated[bool, typer.Option("--size", help="Show the disk usage of each.")] = False,
+    with_size: Annotated[bool, flag("--size", "Show the disk usage of each.")] = False,
     as_json: Json = False,
 ) -> None:
     """List sessions, newest first.
@@ -178,8 +176,8 @@ AROUND = 40
 
 
 def search_sessions(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name or a message.")],
-    limit: Annotated[int, typer.Option(metavar="N", help="How many to show.")] = 50,
+    text: Annotated[str, argument("TEXT", "Part of a name or a message.")],
+    limit: Annotated[int, option("N", "How many to show.")] = 50,
     as_json: Json = False,
 ) -> int:
     """Search the messages of all sessions.
@@ -255,12 +253,8 @@ def resume_session(session: Session) -> int:
 
 def trace_session(
     session: Session,
-    endpoint: Annotated[
-        str, typer.Option(metavar="URL", help="A collector; if left out, telemetry.endpoint.")
-    ] = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print OTLP/JSON, and send nothing.")
-    ] = False,
+    endpoint: Annotated[str, option("URL", "A collector; if left out, telemetry.endpoint.")] = "",
+    as_json: Annotated[bool, flag("--json", "Print OTLP/JSON, and send nothing.")] = False,
 ) -> None:
     """Send a session's traces to an OpenTelemetry collector, also those of long ago.
 
@@ -291,9 +285,7 @@ def trace_session(
 
 
 def prune_sessions(
-    with_finalized: Annotated[
-        bool, typer.Option("--finalized", help="Also take finalized sessions.")
-    ] = False,
+    with_finalized: Annotated[bool, flag("--finalized", "Also take finalized sessions.")] = False,
     as_json: Json = False,
 ) -> None:
     """Put outputs and copies of sessions that were not used for long into the trash.

@@ -30,7 +30,7 @@ from ...workflows.own_config import prepare_model
 from ...workflows.paths import Paths
 from ...workflows.providers import EMBEDDED
 from ...workflows.stored_keys import store_key
-from ..options import taking
+from ..options import flag, option, taking
 from ..output import show, warn
 from .models import chosen, models_fetch
 
@@ -48,30 +48,19 @@ class SetupOptions(Value):
     """The command line of `steersman setup`; `timeout` limits the answer of the model."""
 
     provider: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="anthropic, openai, openrouter, ollama, llama.cpp, local; compatible.",
-        ),
+        str, option("NAME", "anthropic, openai, openrouter, ollama, llama.cpp, local; compatible.")
     ] = ""
-    base_url: Annotated[
-        str, typer.Option(metavar="URL", help="The address, of any server with chat completions.")
-    ] = ""
-    key_env: Annotated[
-        str, typer.Option(metavar="NAME", help="The environment variable that has the key.")
-    ] = ""
-    key_file: Annotated[
-        str, typer.Option(metavar="FILE", help="A file with the key, which is copied.")
-    ] = ""
-    model: Annotated[str, typer.Option(metavar="NAME", help="The server's name of the model.")] = ""
+    base_url: Annotated[str, option("URL", "The address, of any server with chat completions.")] = (
+        ""
+    )
+    key_env: Annotated[str, option("NAME", "The environment variable that has the key.")] = ""
+    key_file: Annotated[str, option("FILE", "A file with the key, which is copied.")] = ""
+    model: Annotated[str, option("NAME", "The server's name of the model.")] = ""
     timeout: Annotated[
         float, typer.Option(help="Time limit for the model's answer in seconds.", min=1.0)
     ] = 60.0
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; replace what is there.")] = False
-    untested: Annotated[
-        bool,
-        typer.Option("--untested", help="Write it without trying it."),
-    ] = False
+    yes: Annotated[bool, flag("--yes", "Ask nothing; replace what is there.")] = False
+    untested: Annotated[bool, flag("--untested", "Write it without trying it.")] = False
 
 
 @taking(SetupOptions)

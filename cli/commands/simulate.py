@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ...actors.environment import Environment
 from ...machines.errors import UsageError
 from ...machines.routes import Routes
@@ -33,6 +31,7 @@ from ...workflows.flow.workflow_file import find_workflow
 from ...workflows.paths import Paths
 from ...workflows.routing import find_table, routes_for, table_of_file
 from ...workflows.suggestions import table_names
+from ..options import argument, option
 from ..output import show
 
 SEEDS = 100
@@ -43,27 +42,19 @@ _OF_TABLES = {"route", "delivery", "disposition"}
 def simulate(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="A workflow or a routing table, by file or name; if left out, sessions under the table "
+        argument(
+            "FILE",
+            "A workflow or a routing table, by file or name; if left out, sessions under the table "
             "in force here.",
         ),
     ] = "",
     seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Seeds to play: 100, or as many as fit into --minutes."
-        ),
+        int | None, option("N", "Seeds to play: 100, or as many as fit into --minutes.", min=1)
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="FIRST", min=0, help="The first seed.")] = 0,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="M", min=0.01, help="Begin no more after so long.")
-    ] = None,
+    seed: Annotated[int, option("FIRST", "The first seed.", min=0)] = 0,
+    minutes: Annotated[float | None, option("M", "Begin no more after so long.", min=0.01)] = None,
     choices: Annotated[
-        str,
-        typer.Option(
-            metavar="CHOICES", help="Play one shrunken run again; a broken promise prints them."
-        ),
+        str, option("CHOICES", "Play one shrunken run again; a broken promise prints them.")
     ] = "",
 ) -> int:
     """Play random runs with stops, failures and crashes, and check every promise in each.

@@ -6,39 +6,28 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from ..options import Agent, Folder, JsonLines, Model, Session, Yes
+from ..options import Agent, Folder, JsonLines, Model, Session, Yes, argument, flag, option
 
 
 def chat(
     message: Annotated[
         str,
-        typer.Argument(
-            metavar="MESSAGE",
-            help="Send this message, print the answer, exit. Piped input is added to it.",
+        argument(
+            "MESSAGE", "Send this message, print the answer, exit. Piped input is added to it."
         ),
     ] = "",
     agent: Agent = "",
     model: Model = "",
     resume_newest: Annotated[
-        bool, typer.Option("--continue", help="Resume this folder's newest session.")
+        bool, flag("--continue", "Resume this folder's newest session.")
     ] = False,
-    resume: Annotated[
-        str, typer.Option(metavar="[ID]", help="Resume this session; without an ID, choose one.")
-    ] = "",
+    resume: Annotated[str, option("[ID]", "Resume this session; without an ID, choose one.")] = "",
     cwd: Folder = None,
     as_json: JsonLines = False,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Print only; what is piped in queues.")
-    ] = False,
+    plain: Annotated[bool, flag("--plain", "Print only; what is piped in queues.")] = False,
     yes: Yes = False,
-    mode: Annotated[
-        str, typer.Option(metavar="MODE", help="Permission mode: ask, edits, plan or all.")
-    ] = "",
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Log everything, without secrets.")
-    ] = False,
+    mode: Annotated[str, option("MODE", "Permission mode: ask, edits, plan or all.")] = "",
+    debug: Annotated[bool, flag("--debug", "Log everything, without secrets.")] = False,
 ) -> int:
     """Talk to an agent.
 
@@ -65,11 +54,9 @@ def chat(
 
 def attach(
     session: Session = "last",
-    user: Annotated[
-        str, typer.Option(metavar="NAME", help="Your name; if left out, your login name.")
-    ] = "",
+    user: Annotated[str, option("NAME", "Your name; if left out, your login name.")] = "",
     as_json: JsonLines = False,
-    plain: Annotated[bool, typer.Option("--plain", help="No prompt.")] = False,
+    plain: Annotated[bool, flag("--plain", "No prompt.")] = False,
 ) -> int:
     """Follow a session that runs in another terminal, and type into it; leaving leaves it running.
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
@@ -26,6 +25,7 @@ from ...machines.errors import UsageError
 from ...machines.value import Value
 from ..chat import chat
 from ..chat_options import ChatOptions
+from ..options import option
 from ..output import warn
 from ..prompt import talk_at_prompt
 from ..screen.screen import Screen
@@ -125,9 +125,7 @@ sed -i.old "s/= .*/= $1/" two.txt && rm two.txt.old
 
 
 def tour(
-    pace: Annotated[
-        float, typer.Option(metavar="FACTOR", help="Scales the pauses: 2 is slower.", min=0.0)
-    ] = 1.0,
+    pace: Annotated[float, option("FACTOR", "Scales the pauses: 2 is slower.", min=0.0)] = 1.0,
 ) -> int:
     """Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.tools.text import counted
 from ...workflows.document import Diagnostic, tell
@@ -18,7 +16,7 @@ from ...workflows.flow.check import Checked, Surroundings, check_file
 from ...workflows.flow.workflow_file import find_workflow, list_workflows, starter
 from ...workflows.foreign_file import read_text
 from ...workflows.paths import Paths
-from ..options import Json, group
+from ..options import Json, argument, group, option
 from ..output import show, show_document, show_table, warn
 
 workflow = group(
@@ -29,9 +27,7 @@ workflow = group(
 
 @workflow.command("check")
 def workflow_check(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A workflow's file, or a name of the list.")
-    ],
+    file: Annotated[str, argument("FILE", "A workflow's file, or a name of the list.")],
     as_json: Json = False,
 ) -> int:
     """Report all mistakes in a workflow before it runs, each with its place and a hint.
@@ -119,10 +115,8 @@ def workflow_schema() -> None:
 
 @workflow.command("new")
 def workflow_new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The name; the file will be NAME.toml.")
-    ],
-    origin: Annotated[str, typer.Option("--from", metavar="NAME", help="Copy this workflow.")] = "",
+    name: Annotated[str, argument("NAME", "The name; the file will be NAME.toml.")],
+    origin: Annotated[str, option("NAME", "Copy this workflow.", "--from")] = "",
 ) -> None:
     """Write a commented example workflow that runs.
 
