@@ -114,7 +114,6 @@ def leftover_findings() -> Iterator[Finding]:
 # Python, programs, folders, sessions --------------------------------------------------------------
 
 
-_OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 51, 3)  # earlier ones may corrupt a log that two processes write
 _NEED = re.compile(r"(?P<name>[\w.-]+)(?:[^;]*>=(?P<least>[\d.]+))?")
 _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
@@ -140,8 +139,7 @@ def check_up() -> Iterator[Finding]:
 
 def _python() -> Finding:
     text = f"{platform.python_version()} at {INTERPRETER}, {platform.platform()}"
-    is_new = sys.version_info >= _OLDEST_PYTHON
-    return Finding("python", "ok" if is_new else "bad", text, "" if is_new else "install 3.11")
+    return Finding("python", "ok", text)
 
 
 def _packages() -> Finding:

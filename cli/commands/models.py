@@ -245,13 +245,6 @@ def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:
 
 
 def _offered(entry: CatalogueEntry, cache: Path) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "title": entry.title,
-        "size": entry.size,
-        "memory": entry.memory,
-        "use": entry.use,
-        "licence": entry.licence,
-        "sha256": entry.sha256,
-        "fetched": fetched(entry, cache) is not None,
-    }
+    shown = ("name", "title", "size", "memory", "use", "licence", "sha256")
+    fields = {name: getattr(entry, name) for name in shown}
+    return {**fields, "fetched": fetched(entry, cache) is not None}

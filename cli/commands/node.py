@@ -163,14 +163,6 @@ def _state(row: NodeRow) -> str:
 
 def _about(row: NodeRow) -> dict[str, Any]:
     """Return a node as data for programs; times are ISO 8601, UTC."""
-    return {
-        "node": row.node,
-        "state": _state(row),
-        "place": row.place,
-        "host": row.host,
-        "pid": row.pid,
-        "sessions": row.sessions,
-        "capacity": row.capacity,
-        "since": iso(row.since),
-        "last_beat": iso(row.beat),
-    }
+    fields = {name: getattr(row, name) for name in _COLUMNS}
+    times = {"since": iso(row.since), "last_beat": iso(row.beat)}
+    return {**fields, "state": _state(row), **times}

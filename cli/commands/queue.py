@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec.structs import replace
 
@@ -13,9 +13,11 @@ from ...gateway.commands import agents as subagents
 from ...gateway.commands import goal as goals
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
+from ...gateway.events.contract import AcceptedEvent
 from ...gateway.events.translation import queue_view
 from ...gateway.home.home import SHORTEST_ID
 from ...gateway.home.retention import is_saved
+from ...gateway.outcome import Outcome
 from ...gateway.reach import SessionReach
 from ...gateway.views.saved_queues import Saved, read_saved
 from ...gateway.wording.acknowledgement import waiting_text
@@ -34,10 +36,6 @@ from ..options import Json, Of, Session, Way, argument, flag, group, option
 from ..output import show, show_document, warn
 from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
-
-if TYPE_CHECKING:
-    from ...gateway.events.contract import AcceptedEvent
-    from ...gateway.outcome import Outcome
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 

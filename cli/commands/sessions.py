@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from ...gateway.commands.registry import COMMANDS
 from ...gateway.commands.revert import revert
@@ -24,6 +24,7 @@ from ...journal.codec import decode_entry, encode
 from ...journal.lock import Owner
 from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
+from ...machines.conversation import ChatMessage
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.tools.text import counted
 from ...workflows.config import load
@@ -44,10 +45,6 @@ from .session_changes import (
     rename_session,
 )
 from .session_command import EXCEPTIONS, twin
-
-if TYPE_CHECKING:
-    from ...machines.conversation import ChatMessage
-
 
 _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
 _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
@@ -141,6 +138,8 @@ def _about(info: SessionInfo, owner: Owner | None) -> dict[str, Any]:
 
 
 def _cells(info: SessionInfo, redactor: Redactor, now: float) -> tuple[str, ...]:
+    home = str(home_folder())
+    is_at_home = f"{info.folder}/".startswith(f"{home}/")
     return (
         info.id,
         redactor.line(info.name or info.title) or "-",
@@ -149,13 +148,8 @@ def _cells(info: SessionInfo, redactor: Redactor, now: float) -> tuple[str, ...]
         redactor.line(info.agent),
         str(info.waiting or "-"),
         str(info.interrupted or "-"),
-        redactor.line(_at_home(info.folder)),
+        redactor.line(f"~{info.folder.removeprefix(home)}" if is_at_home else info.folder),
     )
-
-
-def _at_home(folder: str) -> str:
-    home = str(home_folder())
-    return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
 
 
 def _message(message: ChatMessage, redactor: Redactor) -> str:

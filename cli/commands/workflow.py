@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.tools.text import counted
 from ...workflows.document import Diagnostic, tell
-from ...workflows.flow.check import Checked, Surroundings, check_file
+from ...workflows.flow.check import Surroundings, check_file
 from ...workflows.flow.workflow_file import find_workflow, list_workflows, starter
 from ...workflows.foreign_file import read_text
 from ...workflows.paths import Paths
@@ -38,45 +37,38 @@ def workflow_check(
     path = find_workflow(file, around.paths, Path())
     checked = check_file(path, around)
     if as_json:
-        show_document(_report(checked))
+        spec = checked.spec
+        show_document(
+            {
+                "file": checked.document.file,
+                "ok": not checked.errors,
+                "workflow": spec.name if spec else None,
+                "steps": [step.id for step in spec.steps] if spec else [],
+                "faults": list(map(_diagnostic_view, checked.errors)),
+                "warnings": list(map(_diagnostic_view, checked.warnings)),
+            }
+        )
     else:
         for error in checked.errors:
             warn(tell(error))
         for warning in checked.warnings:
             warn(tell(warning, "warning: "))
-        show(_summary(checked))
+        steps = counted(len(checked.spec.steps) if checked.spec else 0, "step")
+        found = counted(len(checked.errors), "fault") if checked.errors else f"ok: {steps}"
+        if checked.warnings:
+            found += f", {counted(len(checked.warnings), 'warning')}"
+        show(found)
     return 2 if checked.errors else 0
 
 
-def _summary(checked: Checked) -> str:
-    steps = len(checked.spec.steps) if checked.spec else 0
-    warnings = f", {counted(len(checked.warnings), 'warning')}" if checked.warnings else ""
-    if checked.errors:
-        return f"{counted(len(checked.errors), 'fault')}{warnings}"
-    return f"ok: {counted(steps, 'step')}{warnings}"
-
-
-def _report(checked: Checked) -> dict[str, Any]:
-    spec = checked.spec
+def _diagnostic_view(diagnostic: Diagnostic) -> dict[str, Any]:
     return {
-        "file": checked.document.file,
-        "ok": not checked.errors,
-        "workflow": spec.name if spec else None,
-        "steps": [step.id for step in spec.steps] if spec else [],
-        "faults": list(_diagnostic_views(checked.errors)),
-        "warnings": list(_diagnostic_views(checked.warnings)),
+        "file": diagnostic.document.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "message": diagnostic.problem.message,
+        "hint": diagnostic.problem.hint,
     }
-
-
-def _diagnostic_views(diagnostics: Iterable[Diagnostic]) -> Iterable[dict[str, Any]]:
-    for diagnostic in diagnostics:
-        yield {
-            "file": diagnostic.document.file,
-            "line": diagnostic.line,
-            "column": diagnostic.column,
-            "message": diagnostic.problem.message,
-            "hint": diagnostic.problem.hint,
-        }
 
 
 @workflow.command("list")

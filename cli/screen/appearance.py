@@ -117,11 +117,15 @@ class Appearance(Value):
     def of(cls, environ: Mapping[str, str], theme: str = "auto") -> Appearance:
         """Return the appearance for standard output, NO_COLOR (https://no-color.org) and a theme."""
         has_colour = not environ.get("NO_COLOR") and theme != "plain"
+        # A terminal that is known to open hyperlinks (OSC 8), with no multiplexer in between.
+        is_linking = environ.get("TERM_PROGRAM", "") in _LINKING_PROGRAMS or any(
+            environ.get(name) for name in _LINKING
+        )
         return cls(
             can_utf8=has_utf8(sys.stdout),
             has_colour=has_colour,
             theme=THEMES.get(theme, Theme()) if has_colour else Theme(),
-            has_links=_has_links(environ),
+            has_links=is_linking and not (environ.get("TMUX") or environ.get("STY")),
         )
 
     def plain(self, text: str) -> str:
@@ -148,14 +152,6 @@ class Appearance(Value):
             kind = 48 if found[1] == "bg" else 38
             return f"{kind};5;{found[2]}" if self.has_colour else ""
         return _CODES[word] if self.has_colour or not word.startswith("ansi") else ""
-
-
-def _has_links(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal is known to open hyperlinks (OSC 8), and no multiplexer is in between."""
-    if environ.get("TMUX") or environ.get("STY"):
-        return False
-    is_known = environ.get("TERM_PROGRAM", "") in _LINKING_PROGRAMS
-    return is_known or any(environ.get(name) for name in _LINKING)
 
 
 # Blocks of printed rows: the person's messages, notices about them, answers, tool calls ------------
