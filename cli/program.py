@@ -26,8 +26,11 @@ def run(arguments: list[str]) -> int:
             raise MemoryError
         if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
             arguments = ["chat"]
-        elif arguments and _is_of_chat(arguments[0]):
-            arguments = ["chat", *arguments]
+        elif arguments and arguments[0].startswith("--") and arguments[0] != "--help":
+            from .chat_options import FLAGS, VALUES
+
+            if arguments[0].partition("=")[0] in {*FLAGS, *VALUES}:  # the chat needs no name
+                arguments = ["chat", *arguments]
         if "--help" not in arguments:
             from ..workflows.stored_keys import add_stored_keys
 
@@ -49,15 +52,6 @@ def run(arguments: list[str]) -> int:
         return _usage(error, arguments)
 
 
-def _is_of_chat(option: str) -> bool:
-    """Whether an option that no command precedes is one of the chat, which needs no name."""
-    if not option.startswith("--") or option == "--help":
-        return False
-    from .chat_options import FLAGS, VALUES
-
-    return option.partition("=")[0] in {*FLAGS, *VALUES}
-
-
 def _report(error: SteersmanError) -> int:
     from .output import warn
 
@@ -76,9 +70,8 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
     Any other error is a bug and keeps its trace.
     """
-    if missing := _missing(
-        error
-    ):  # before anything else is imported, which may want what is missing
+    # Before anything else is imported, which may want what is missing.
+    if missing := _missing(error):
         sys.unraisablehook = lambda _: None  # what had half begun complains at the end
         sys.stderr.write(f"steersman: {missing[0]}\n  {missing[1]}\n")
         return 1

@@ -233,16 +233,8 @@ def trust_files(
             raise UsageError(f"`{folder}` was not trusted", hint)
         show(f"{folder} is no longer trusted; running sessions keep their settings.")
         return 0
-    return _trust(folder, is_yes=yes)
-
-
-def _trust(folder: Path, *, is_yes: bool) -> int:
-    """Show what a folder's files would be allowed, and allow it; a person at a terminal is asked first.
-
-    Every character is shown, and only the contents that were shown are trusted, even if a file changes
-    meanwhile. Raises `ConfigError` if there is no such file, or it has mistakes, and `UsageError` where
-    nobody can be asked.
-    """
+    # Every character is shown, and only the contents that were shown are trusted, even if a file
+    # changes meanwhile.
     paths, file = Paths.of(os.environ), folder / PROJECT_FILE
     document = check_project(file) if file.exists() else Document(file=str(file))
     try:
@@ -256,7 +248,7 @@ def _trust(folder: Path, *, is_yes: bool) -> int:
     lines = _differences(before, contents) if before else _wants(document, contents)
     for line in lines:
         show(exposed(line))
-    if not is_yes:
+    if not yes:
         if not sys.stdin.isatty():
             hint = "`steersman trust --yes` trusts what is shown here"
             raise UsageError("there is no terminal, so nobody can be asked", hint)

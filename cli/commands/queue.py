@@ -13,6 +13,7 @@ from ...gateway.commands import agents as subagents
 from ...gateway.commands import goal as goals
 from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
+from ...gateway.commands.command import DECLARED
 from ...gateway.events.contract import AcceptedEvent
 from ...gateway.events.translation import queue_view
 from ...gateway.home.home import SHORTEST_ID
@@ -70,16 +71,8 @@ def queue_list(
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
 
 
-queue.command("add")(twin(verbs.add_to_queue))
-queue.command("edit")(twin(verbs.edit_queue))
-queue.command("move")(twin(verbs.move_in_queue))
-queue.command("pop")(twin(verbs.pop_queue))
-queue.command("clear")(twin(verbs.clear_queue))
-queue.command("keep")(twin(verbs.keep_in_queue))
-queue.command("steer")(twin(verbs.steer_from_queue))
-queue.command("hold")(twin(verbs.hold_queue))
-queue.command("on")(twin(verbs.queue_on))
-queue.command("off")(twin(verbs.queue_off))
+for _verb in ("add", "edit", "move", "pop", "clear", "keep", "steer", "hold", "on", "off"):
+    queue.command(_verb)(twin(DECLARED[f"queue {_verb}"]))
 
 
 @queue.command("resume")

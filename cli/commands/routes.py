@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,6 @@ from ...machines.routing import render
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ...proofs.explanation import Recipient
-from ...proofs.machine_check import MachineFault
 from ...proofs.route_check import SAFETY, check_routes, check_table
 from ...proofs.route_diff import differences, place_in_words
 from ...workflows.config import Config, load
@@ -143,18 +143,14 @@ def routes_check(table: Table = "", as_json: Json = False) -> int:
     )
     show(f"{routes.name}: {sizes}: {counted(len(faults), 'fault') if faults else 'ok'}")
     for kind in dict.fromkeys(fault.kind for fault in faults):
-        _report(kind, [fault for fault in faults if fault.kind == kind])
+        warn(f"{SAFETY.get(kind, 'a mistake')} [{kind}]")
+        alike = [fault for fault in faults if fault.kind == kind]
+        for hint, together in groupby(alike, key=lambda fault: fault.hint):
+            for fault in together:
+                warn(f"  {fault.machine}, {fault.where}: {fault.message}")
+            if hint:
+                warn(f"    {hint}")
     return 2 if faults else 0
-
-
-def _report(kind: str, faults: Sequence[MachineFault]) -> None:
-    """Print which rule is broken, each fault with its counterexample, and the next step."""
-    warn(f"{SAFETY.get(kind, 'a mistake')} [{kind}]")
-    for number, fault in enumerate(faults):
-        warn(f"  {fault.machine}, {fault.where}: {fault.message}")
-        following = faults[number + 1].hint if number + 1 < len(faults) else ""
-        if fault.hint != following:
-            warn(f"    {fault.hint}")
 
 
 @routes.command("diff")

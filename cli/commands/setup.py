@@ -85,7 +85,14 @@ def setup(options: SetupOptions) -> None:
     if secret:
         show(f"The key is in {store_key(paths, KEY, secret)}, which only you can read.")
     show(f"[models.{NAME}] is in {write()}.")
-    _say_default()
+    _, choice = chosen(os.environ)
+    if choice.name == NAME:
+        show(
+            "A chat uses it: `steersman chat`. `steersman models check` tests what else it can do."
+        )
+    else:  # another file says otherwise
+        there = "`steersman config path` lists the files."
+        warn(f"A chat here still has another: {choice.line}. {there}")
 
 
 class _Setup:
@@ -240,16 +247,3 @@ def _prepared(paths: Paths, config: Config, model: ModelConfig) -> Callable[[], 
         del table["tool_dialect"]
     agent = config.default_agent if config.default_agent in config.agents else "assistant"
     return prepare_model(paths, NAME, table, agent)
-
-
-def _say_default() -> None:
-    """Say whether a chat uses the model now; another file may say otherwise."""
-    _, choice = chosen(os.environ)
-    if choice.name == NAME:
-        show(
-            "A chat uses it: `steersman chat`. `steersman models check` tests what else it can do."
-        )
-    else:
-        warn(
-            f"A chat here still has another: {choice.line}. `steersman config path` lists the files."
-        )
