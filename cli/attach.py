@@ -27,7 +27,7 @@ from ..workflows.paths import Paths, login_name
 from .chat_options import ChatOptions
 from .interfaces import interface_of
 from .output import show, warn
-from .signals import SignalExit, leave_on_signals, saved_line
+from .signals import saved_line, until_signal
 from .stored import stored
 
 if TYPE_CHECKING:
@@ -118,10 +118,7 @@ def run_there(
         return attached
 
     try:
-        with leave_on_signals():
-            return run_at_prompt(here, open_it)
-    except SignalExit as signal_exit:
-        return signal_exit.exit_code
+        return until_signal(lambda: run_at_prompt(here, open_it))
     finally:
         here.close()
 
@@ -149,14 +146,13 @@ def _attend(
     """Take part in a session of another process until the person leaves or it is over."""
     interface = interface_of(options, environ)[0]
     here.recall = partial(_recall, environ, has_questions=not options.is_json)
+    name = user or login_name()
+
+    def open_it() -> AttachedSession:
+        return here.open(AttachedSession, session, owner, name)
+
     try:
-        with leave_on_signals():
-            name = user or login_name()
-            code = interface(
-                here, lambda: here.open(AttachedSession, session, owner, name), options
-            )
-    except SignalExit as signal_exit:
-        code = signal_exit.exit_code
+        code = until_signal(lambda: interface(here, open_it, options))
     finally:
         here.close()
     last = here.attached.session if here.attached is not None else session

@@ -24,7 +24,7 @@ from ..workflows.config import load
 from ..workflows.paths import Paths
 from .chat_options import CHOOSE, ChatInterface, ChatOptions, work_folder
 from .interfaces import interface_of
-from .signals import SignalExit, leave_on_signals
+from .signals import SignalExit, until_signal
 from .stored import stored
 
 
@@ -32,12 +32,14 @@ def chat(
     options: ChatOptions, environ: Mapping[str, str], given: ChatInterface | None = None
 ) -> int:
     """Run a chat and return its exit code; `given` replaces the interface that the options name."""
-    _require_sense(options)
-    try:
-        with leave_on_signals():
-            return _chat(options, environ, given)
-    except SignalExit as signal_exit:
-        return signal_exit.exit_code
+    if options.is_json and options.is_plain:
+        raise UsageError("`--json` and `--plain` exclude each other", "use only one of them")
+    if options.is_newest and options.resume:
+        raise UsageError(
+            "`--continue` and `--resume` exclude each other",
+            "`--continue` resumes this folder's newest session, `--resume ID` a specific one",
+        )
+    return until_signal(lambda: _chat(options, environ, given))
 
 
 def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface | None) -> int:
@@ -85,17 +87,6 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
         return (given or interface)(host, open_it, options)
     finally:
         host.close()
-
-
-def _require_sense(options: ChatOptions) -> None:
-    """Refuse options that exclude each other."""
-    if options.is_json and options.is_plain:
-        raise UsageError("`--json` and `--plain` exclude each other", "use only one of them")
-    if options.is_newest and options.resume:
-        raise UsageError(
-            "`--continue` and `--resume` exclude each other",
-            "`--continue` resumes this folder's newest session, `--resume ID` a specific one",
-        )
 
 
 def _named(store: Store, options: ChatOptions, folder: Path) -> str:

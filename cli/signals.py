@@ -191,6 +191,15 @@ def leave_on_signals() -> Generator[None]:
         _thrown.take()
 
 
+def until_signal(work: Callable[[], int]) -> int:
+    """Return the exit code of `work`, or of the signal that ended it."""
+    try:
+        with leave_on_signals():
+            return work()
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
+
+
 @contextmanager
 def leave_through(way: Callable[[SignalExit], bool]) -> Generator[None]:
     """Hand a signal to `way` instead of raising it in the main thread.

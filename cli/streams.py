@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, TextIO, TypeAlias
 
 from ..gateway.wording.terminal import audited
-from .signals import SignalExit, leave_on_signals, waiting
+from .signals import until_signal, waiting
 
 # Input --------------------------------------------------------------------------------------------
 
@@ -160,7 +160,10 @@ def serve_lines(name: str, serve: Callable[[Lines, Printer], Coroutine[Any, Any,
 
     `serve` gets the lines and what writes, on an asyncio loop in a thread of that name.
     """
-    output = _own_output()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    output = open(own, "w", encoding="utf-8", errors="replace", closefd=True)
     printer = Printer(output)
     ready: Future[tuple[asyncio.AbstractEventLoop, Lines]] = Future()
 
@@ -177,24 +180,16 @@ def serve_lines(name: str, serve: Callable[[Lines, Printer], Coroutine[Any, Any,
         with suppress(RuntimeError):  # the protocol has ended
             loop.call_soon_threadsafe(lines.put_nowait, line)
 
-    try:
-        with leave_on_signals():
-            for line in typed_lines():
-                feed(line)
+    def read() -> int:
+        for line in typed_lines():
+            feed(line)
         return 0
-    except SignalExit as signal_exit:
-        return signal_exit.exit_code
+
+    try:
+        return until_signal(read)
     finally:
         feed(None)
         thread.join()
         printer.close()
         with suppress(OSError):  # the client may be gone
             output.close()
-
-
-def _own_output() -> TextIO:
-    """Return standard output for the protocol alone; other output goes to standard error."""
-    own = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return open(own, "w", encoding="utf-8", errors="replace", closefd=True)

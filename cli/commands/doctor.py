@@ -122,7 +122,8 @@ _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
 def check_up() -> Iterator[Finding]:
     """Run all checks, in the order of the report."""
     paths = Paths.of(os.environ)
-    yield _python()
+    about = f"{platform.python_version()} at {INTERPRETER}, {platform.platform()}"
+    yield Finding("python", "ok", about)
     yield _packages()
     yield _sqlite()
     yield _git()
@@ -135,11 +136,6 @@ def check_up() -> Iterator[Finding]:
     yield from leftover_findings()
     yield from _plug_ins()
     yield from _models(paths)
-
-
-def _python() -> Finding:
-    text = f"{platform.python_version()} at {INTERPRETER}, {platform.platform()}"
-    return Finding("python", "ok", text)
 
 
 def _packages() -> Finding:

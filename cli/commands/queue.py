@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -134,7 +133,12 @@ def _list_saved(*, as_json: bool) -> None:
     with stored(os.environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
         rows = [row for row in rows if not store.is_owned(row.session)]
-        saved = list(_readable(store, rows))
+        saved = list[Saved]()
+        for row in rows:
+            try:
+                saved.append(read_saved(store, row))
+            except StoreDamaged as fault:
+                warn(f"{fault.message} (`steersman home check` says more)")
     found = [queue.view() for queue in saved if queue.items]
     if as_json:
         show_document({"saved": found})
@@ -144,15 +148,6 @@ def _list_saved(*, as_json: bool) -> None:
         lines.append(f"{view['session']}  {view['folder']}")
         lines += [f"  {item_line(item)}" for item in view["items"]]
     show("\n".join(lines) if lines else "No session has a saved queue.")
-
-
-def _readable(store: Store, rows: Sequence[SessionRow]) -> Iterator[Saved]:
-    """Read the saved queues of sessions, and say which cannot be read."""
-    for row in rows:
-        try:
-            yield read_saved(store, row)
-        except StoreDamaged as fault:
-            warn(f"{fault.message} (`steersman home check` says more)")
 
 
 def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) -> dict[str, Any]:

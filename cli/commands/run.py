@@ -34,7 +34,7 @@ from ...workflows.registry import EXTENSIONS
 from ..chat_options import work_folder
 from ..options import Folder, JsonLines, Yes, argument, flag, option, taking
 from ..output import show, show_document
-from ..signals import SignalExit, leave_on_signals
+from ..signals import until_signal
 
 
 class RunOptions(Value):
@@ -291,10 +291,7 @@ def _show(
             return run_there(paths, config, server, given, work or {}, os.environ)
     host = Host(paths, config, os.environ, launch)
     try:
-        with leave_on_signals():
-            return interface(host, lambda: open_it(host))
-    except SignalExit as signal_exit:
-        return signal_exit.exit_code
+        return until_signal(lambda: interface(host, lambda: open_it(host)))
     finally:
         host.close()
 

@@ -150,7 +150,12 @@ def delete_session(
         rows = store.sessions()
         row = find_session(rows, session)
         below = len(family(rows, row.session)) - 1
-        if not yes and not _confirmed(row.session, row.name, below):
+        if not yes and sys.stdin.isatty():
+            called = f' "{redactor_of(os.environ).line(row.name)}"' if row.name else ""
+            others = f" and {below} of its subagents" if below else ""
+            warn(f"Delete session {row.session}{called}{others} permanently? Type its id:")
+            yes = sys.stdin.readline().strip() == row.session
+        if not yes:
             raise UsageError(
                 "nothing was deleted",
                 f"`steersman sessions delete {row.session} --yes` does not ask",
@@ -177,12 +182,3 @@ def finalize_session(session: Session, as_json: Json = False) -> None:
         with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
             host.resume(row.session).finalize()
     show_either({"finalized": row.session}, f"{row.session} is finalized.", as_json)
-
-
-def _confirmed(session: str, name: str, below: int) -> bool:
-    if not sys.stdin.isatty():
-        return False
-    called = f' "{redactor_of(os.environ).line(name)}"' if name else ""
-    others = f" and {below} of its subagents" if below else ""
-    warn(f"Delete session {session}{called}{others} permanently? Type its id:")
-    return sys.stdin.readline().strip() == session

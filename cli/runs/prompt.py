@@ -259,8 +259,15 @@ def _converse(
     host: ChatHost, watch: RunWatch, conversation: RunSession, screen: RunScreen
 ) -> int | None:
     """Send what is typed until the run is over (`None`), or until it is left (the exit code)."""
+
+    def message() -> FormattedText:
+        lead = f"{picture}\n" if (picture := screen.picture()) else ""
+        question = screen.questions.first
+        lead += ask_text(question) if question is not None else ""
+        return FormattedText([("", audited(lead)), ("bold", "> ")])
+
     session: PromptSession[str] = PromptSession(
-        message=lambda: _message(screen),
+        message=message,
         key_bindings=run_keys(watch, conversation),
         bottom_toolbar=lambda: audited(screen.status()),
         input_processors=[VisibleEscapes()],
@@ -335,14 +342,6 @@ def run_keys(watch: RunWatch, conversation: RunSession) -> KeyBindings:
     keys.add("escape", "enter")(partial(submit, explicit="steer"))
     keys.add("tab")(partial(submit, explicit="queue"))
     return keys
-
-
-def _message(screen: RunScreen) -> FormattedText:
-    lead = screen.picture()
-    lead = f"{lead}\n" if lead else ""
-    if (question := screen.questions.first) is not None:
-        lead += ask_text(question)
-    return FormattedText([("", audited(lead)), ("bold", "> ")])
 
 
 def _write(text: str) -> None:
