@@ -43,13 +43,13 @@ def agents(client: SessionClient) -> Reply:
     return Reply(ok=True, data={"agents": found}, text=draw_agents(found))
 
 
-@command("agents list", "agents", "Show the subagents as a tree.", is_shared=True)
+@agents.verb("list", "Show the subagents as a tree.")
 def list_agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
     return agents.function(client)
 
 
-@command("agents stop", "agents", "Stop a subagent and everything it started.", is_shared=True)
+@agents.verb("stop", "Stop a subagent and everything it started.")
 def stop_agent(client: SessionClient, name: Name) -> Reply:
     """Stop one subagent with all its processes; its parent gets the partial result.
 
@@ -58,7 +58,7 @@ def stop_agent(client: SessionClient, name: Name) -> Reply:
     return _end(client, name.removeprefix("@"), is_gentle=False)
 
 
-@command("agents wrap-up", "agents", "Let a subagent sum up what it has, and end.", is_shared=True)
+@agents.verb("wrap-up", "Let a subagent sum up what it has, and end.")
 def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
     """Ask one subagent to sum up its work and end.
 

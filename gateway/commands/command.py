@@ -17,7 +17,7 @@ To add a command
            answer = client.services.config.commands.of("ping_answer", str)
            return Reply(ok=True, data={"answer": answer}, text=f"{answer} {name}".rstrip())
 
-   `@command("queue edit", …, is_shared=True)` declares a verb of `/queue`.
+   `@queue.verb("edit", …)` declares a verb of `/queue`, of the same group, for the same people.
 2. A setting of the command is a key with its default and a comment in `[commands]` of `config.toml`. Its
    type is that of its default, so nothing else declares it.
 3. Write a test that checks the command's data, marked `checks_data`: `tests/house/test_commands.py` fails
@@ -42,6 +42,7 @@ from ...machines.value import Value
 from ..client import SessionClient
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 
 Group = Literal["talk", "queue", "agents", "goal", "files", "settings", "session"]
 GROUPS: dict[Group, str] = {
@@ -197,6 +198,12 @@ class Command(Generic[P]):
         return CommandCall(
             command=self, arguments={**dict(zip(names, args, strict=False)), **kwargs}
         )
+
+    def verb(
+        self, name: str, doc: str
+    ) -> Callable[[Callable[Concatenate[SessionClient, Q], Reply]], Command[Q]]:
+        """Declare a function as a verb of this command, in its group and for the same people."""
+        return command(f"{self.name} {name}", self.group, doc, is_shared=self.is_shared)
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -52,15 +52,13 @@ def goal(
     return _set(client, order, gates)
 
 
-@command("goal status", "goal", "Show how far the goal is.", is_shared=True)
+@goal.verb("status", "Show how far the goal is.")
 def goal_status(client: SessionClient) -> Reply:
     """Show the current goal."""
     return _status(client)
 
 
-@command(
-    "goal pause", "goal", "Begin no further turn for the goal; a running one ends.", is_shared=True
-)
+@goal.verb("pause", "Begin no further turn for the goal; a running one ends.")
 def pause_goal(client: SessionClient) -> Reply:
     """Start no further turn for the goal; a running one finishes.
 
@@ -69,7 +67,7 @@ def pause_goal(client: SessionClient) -> Reply:
     return _change(client, m.ChangeGoal(op="pause"), LETS_END)
 
 
-@command("goal resume", "goal", "Go on with the goal, with as many turns again.", is_shared=True)
+@goal.verb("resume", "Go on with the goal, with as many turns again.")
 def resume_goal(client: SessionClient) -> Reply:
     """Resume the goal, with the same budget again.
 
@@ -78,7 +76,7 @@ def resume_goal(client: SessionClient) -> Reply:
     return _change(client, m.ChangeGoal(op="resume"), "Goal resumed")
 
 
-@command("goal clear", "goal", "Drop the goal.", is_shared=True)
+@goal.verb("clear", "Drop the goal.")
 def clear_goal(client: SessionClient) -> Reply:
     """Clear the goal.
 
@@ -87,7 +85,7 @@ def clear_goal(client: SessionClient) -> Reply:
     return _change(client, m.ChangeGoal(op="clear"), "Goal cleared.")
 
 
-@command("goal next", "goal", "Line a goal up behind those that are there.", is_shared=True)
+@goal.verb("next", "Line a goal up behind those that are there.")
 def next_goal(
     client: SessionClient,
     text: Text = "",

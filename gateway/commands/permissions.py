@@ -29,13 +29,13 @@ def permissions(client: SessionClient) -> Reply:
     return Reply(ok=True, data=client.view.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
-@command("permissions list", "settings", "Show the rules in force.")
+@permissions.verb("list", "Show the rules in force.")
 def list_permissions(client: SessionClient) -> Reply:
     """Show the rules in force."""
     return permissions.function(client)
 
 
-@command("permissions explain", "settings", "Say what would happen to a call, and by which rule.")
+@permissions.verb("explain", "Say what would happen to a call, and by which rule.")
 def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Reply:
     """Explain the decision on a call."""
     found = client.describe()
@@ -45,7 +45,7 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
     return Reply(ok=True, data=client.view.redacted(data), text=explanation)
 
 
-@command("permissions allow", "settings", "Run calls like this one without asking.")
+@permissions.verb("allow", "Run calls like this one without asking.")
 def allow(
     client: SessionClient,
     tool: Tool,
@@ -66,7 +66,7 @@ def allow(
     return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=text)
 
 
-@command("permissions forget", "settings", "Ask again about what was allowed.")
+@permissions.verb("forget", "Ask again about what was allowed.")
 def forget(
     client: SessionClient,
     number: Annotated[int, Argument("N", help="Its number, as `/permissions` lists it.")],

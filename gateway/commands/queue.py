@@ -40,7 +40,7 @@ def queue(client: SessionClient) -> Reply:
     return list_queue.function(client)
 
 
-@command("queue list", "queue", "List what runs and what waits.", is_shared=True)
+@queue.verb("list", "List what runs and what waits.")
 def list_queue(
     client: SessionClient, *, is_all: Annotated[bool, Argument("--all")] = False
 ) -> Reply:
@@ -67,7 +67,7 @@ def _line(item: Mapping[str, Any]) -> str:
     return line
 
 
-@command("queue add", "queue", "Add a message; it waits for its turn.", is_shared=True)
+@queue.verb("add", "Add a message; it waits for its turn.")
 def add_to_queue(
     client: SessionClient,
     text: Annotated[str, Argument("TEXT", is_rest=True, help="The message.")],
@@ -100,7 +100,7 @@ def _not_added(client: SessionClient, text: str) -> Reply:
     return Reply(ok=False, data=data, text=rejected_text(event))
 
 
-@command("queue edit", "queue", "Change what a waiting message says.", is_shared=True)
+@queue.verb("edit", "Change what a waiting message says.")
 def edit_queue(
     client: SessionClient,
     number: Number,
@@ -118,12 +118,7 @@ def edit_queue(
     return _reply(change(client, wish), f"#{number} reads now: {text}")
 
 
-@command(
-    "queue move",
-    "queue",
-    "Move a waiting message to another place, counted from 1.",
-    is_shared=True,
-)
+@queue.verb("move", "Move a waiting message to another place, counted from 1.")
 def move_in_queue(
     client: SessionClient,
     number: Number,
@@ -137,7 +132,7 @@ def move_in_queue(
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
-@command("queue pop", "queue", "Take a message back; without a number the last.", is_shared=True)
+@queue.verb("pop", "Take a message back; without a number the last.")
 def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     """Remove a queued message.
 
@@ -148,7 +143,7 @@ def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     return _reply(answer, f"Removed: {gone}.")
 
 
-@command("queue clear", "queue", "Take back everything that waits.", is_shared=True)
+@queue.verb("clear", "Take back everything that waits.")
 def clear_queue(client: SessionClient) -> Reply:
     """Remove all queued messages.
 
@@ -159,12 +154,7 @@ def clear_queue(client: SessionClient) -> Reply:
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
 
 
-@command(
-    "queue steer",
-    "queue",
-    "Hand a waiting message to the running turn, or to a subagent.",
-    is_shared=True,
-)
+@queue.verb("steer", "Hand a waiting message to the running turn, or to a subagent.")
 def steer_from_queue(
     client: SessionClient,
     number: Number,
@@ -186,12 +176,7 @@ def steer_from_queue(
     return _reply(answer, f"#{number} goes to the running turn at its next boundary.")
 
 
-@command(
-    "queue keep",
-    "queue",
-    "Let the answer of a side talk or subagent wait like a message.",
-    is_shared=True,
-)
+@queue.verb("keep", "Let the answer of a side talk or subagent wait like a message.")
 def keep_in_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     """Queue the answer of a side talk or subagent as a message.
 
@@ -202,7 +187,7 @@ def keep_in_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
 
 
-@command("queue hold", "queue", "Run nothing of what waits until `/queue resume`.", is_shared=True)
+@queue.verb("hold", "Run nothing of what waits until `/queue resume`.")
 def hold_queue(client: SessionClient) -> Reply:
     """Hold the queue: run nothing of it until `queue resume`.
 
@@ -214,12 +199,7 @@ def hold_queue(client: SessionClient) -> Reply:
     return _reply(answer, text)
 
 
-@command(
-    "queue resume",
-    "queue",
-    "Run what is held: this message first, or a session's queue.",
-    is_shared=True,
-)
+@queue.verb("resume", "Run what is held: this message first, or a session's queue.")
 def resume_queue(
     client: SessionClient,
     which: Annotated[str, Argument("N|ID", of="queue")] = "",
@@ -260,7 +240,7 @@ def resume_queue(
     return _reply(answer, f"{text} {going}".rstrip())
 
 
-@command("queue on", "queue", "Queue what is sent during a turn.", is_shared=True)
+@queue.verb("on", "Queue what is sent during a turn.")
 def queue_on(client: SessionClient) -> Reply:
     """Queue messages that are sent during a turn.
 
@@ -269,7 +249,7 @@ def queue_on(client: SessionClient) -> Reply:
     return _auto_queue(client, True)
 
 
-@command("queue off", "queue", "Let what is sent during a turn follow `/busy`.", is_shared=True)
+@queue.verb("off", "Let what is sent during a turn follow `/busy`.")
 def queue_off(client: SessionClient) -> Reply:
     """Let messages that are sent during a turn follow the busy mode.
 

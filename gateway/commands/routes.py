@@ -30,7 +30,7 @@ def routes(client: SessionClient) -> Reply:
     return Reply(ok=True, data=data, text=f"{text}\n{notice}".rstrip())
 
 
-@command("routes use", "settings", "Go by another routing table from now on.")
+@routes.verb("use", "Go by another routing table from now on.")
 def use_routes(
     client: SessionClient,
     name: Annotated[str, Argument("NAME")],
@@ -61,7 +61,7 @@ def use_routes(
     return Reply(ok=True, data={"ok": True, "table": name}, text=f"{text}\n{notice}".rstrip())
 
 
-@command("routes explain", "settings", "Say what a message would do, without sending it.")
+@routes.verb("explain", "Say what a message would do, without sending it.")
 def explain_route(client: SessionClient, text: Text) -> Reply:
     """Explain the outcome of a message without sending it."""
     record = _record(client)
