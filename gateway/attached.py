@@ -245,7 +245,7 @@ class AttachedSession:
         """Say something; only leaving is answered here, events tell the rest."""
         found = self.texts.classify(text, explicit)
         if found.intent is Intent.COMMAND and NAMES[found.command] in (leave, detach):
-            return Reply(ok=True, leaves=True)
+            return Reply(leaves=True)
         key = client_id or self._requests.new_id()
         said = {"text": text, "as": explicit, "client_id": key, "user": user or self.user}
         self._requests.put("say", said)
@@ -254,7 +254,7 @@ class AttachedSession:
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
         """Carry out a command and wait for its reply; none where it is a message."""
         if call.command in (leave, detach):
-            return Reply(ok=True, leaves=True)
+            return Reply(leaves=True)
         key = client_id or self._requests.new_id()
         asked = {"name": call.command.name, "arguments": dict(call.arguments)}
         sender = {"client_id": key, "user": user or self.user}

@@ -40,7 +40,7 @@ Name = Annotated[str, Argument("NAME", of="subagent", help="The name in the list
 def agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
     found = agents_of(_live_state(client), client.session, client.view.redactor)
-    return Reply(ok=True, data={"agents": found}, text=draw_agents(found))
+    return Reply(data={"agents": found}, text=draw_agents(found))
 
 
 @agents.verb("list", "Show the subagents as a tree.")
@@ -82,13 +82,9 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
         return Reply(ok=False, data=answer, text=f"{answer.get('reason', 'Refused')}.")
     if is_gentle:
         return Reply(
-            ok=True,
-            data=answer,
-            text=f"`{name}` is asked to sum up; at most {answer['seconds']:g} s.",
+            data=answer, text=f"`{name}` is asked to sum up; at most {answer['seconds']:g} s."
         )
-    return Reply(
-        ok=True, data=answer, text=f"Stopping `{name}`; its partial result goes to its parent."
-    )
+    return Reply(data=answer, text=f"Stopping `{name}`; its partial result goes to its parent.")
 
 
 def agents_of(state: State, session: str, redactor: Redactor) -> list[dict[str, Any]]:

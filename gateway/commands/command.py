@@ -15,7 +15,7 @@ To add a command
        @command("ping", "session", "Say that the session is there.")
        def ping(client: SessionClient, name: Text = "") -> Reply:
            answer = client.services.config.commands.of("ping_answer", str)
-           return Reply(ok=True, data={"answer": answer}, text=f"{answer} {name}".rstrip())
+           return Reply(data={"answer": answer}, text=f"{answer} {name}".rstrip())
 
    `@queue.verb("edit", …)` declares a verb of `/queue`, of the same group, for the same people.
 2. A setting of the command is a key with its default and a comment in `[commands]` of `config.toml`. Its
@@ -63,7 +63,7 @@ class Reply(Value):
     `leaves`: the interface in which the command was typed ends.
     """
 
-    ok: bool
+    ok: bool = True
     data: dict[str, Any] = field(default_factory=dict[str, Any])
     text: str = ""
     leaves: bool = False

@@ -49,7 +49,7 @@ def context(client: SessionClient) -> Reply:
         "window": found.window or None,
         "messages": len(found.messages),
     }
-    return Reply(ok=True, data=data, text=_draw(data))
+    return Reply(data=data, text=_draw(data))
 
 
 def _draw(data: dict[str, Any]) -> str:
@@ -72,4 +72,4 @@ def _draw(data: dict[str, Any]) -> str:
 def init(client: SessionClient) -> Reply:
     """Send the message that asks for it; writing the file goes by the permissions, as always."""
     client.send_message(INIT, found=Classification(intent=Intent.CONVERSE))
-    return Reply(ok=True, data={"message": INIT}, text="")
+    return Reply(data={"message": INIT}, text="")

@@ -32,7 +32,7 @@ def copy(client: SessionClient, number: Annotated[int, Argument("N")] = 0) -> Re
     text = clean(text)
     data = {"text": text, "what": what}
     size = size_text(len(text.encode()))
-    return Reply(ok=True, data=data, text=f"{what[:1].upper()}{what[1:]}, {size}")
+    return Reply(data=data, text=f"{what[:1].upper()}{what[1:]}, {size}")
 
 
 def code_blocks(text: str) -> list[str]:

@@ -51,7 +51,7 @@ def edit_last(
         line = f"{AGAIN} {'-- ' if last.text.startswith('--') else ''}{last.text}"
         data = {"id": last.id, "number": last.number, "text": last.text, "line": line}
         shown = f"#{last.number}: {last.text}\n{AGAIN} TEXT sends TEXT in its place."
-        return Reply(ok=True, data=data, text=shown)
+        return Reply(data=data, text=shown)
     if last.state == "pending":
         return edit_queue.function(client, last.number, text)
     try:
@@ -140,7 +140,7 @@ def _send_again(
     back = f"`/resume {before}` goes back to what came of #{last.number}."
     data: dict[str, Any] = {"id": item.id, "number": item.number, "text": text, "moved": moved}
     data["reverted"] = files.data or None
-    return Reply(ok=True, data=data, text="\n".join(filter(None, [files.text, came, back])))
+    return Reply(data=data, text="\n".join(filter(None, [files.text, came, back])))
 
 
 def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:
@@ -148,9 +148,9 @@ def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:
     turns = tuple(f"t{number}" for number in range(int(turn[1:]), record.turns_made + 1))
     changed = client.files.changed_by(turns)
     if not changed:
-        return Reply(ok=True)
+        return Reply()
     undo = f"`steersman sessions revert {client.session} --to {turn}` restores them"
-    return Reply(ok=True, text=f"Files stay as they are: {path_names(changed)}; {undo}.")
+    return Reply(text=f"Files stay as they are: {path_names(changed)}; {undo}.")
 
 
 def _bring(client: SessionClient, before: str, read: dict[int, ItemRecord]) -> list[int]:

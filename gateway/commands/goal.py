@@ -104,7 +104,7 @@ def next_goal(
 
 def _status(client: SessionClient) -> Reply:
     data = _view(client)
-    return Reply(ok=True, data=data, text=draw_goal(data))
+    return Reply(data=data, text=draw_goal(data))
 
 
 def _view(client: SessionClient) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _change(client: SessionClient, order: m.ChangeGoal, text: str) -> Reply:
         text = f"{text}: {most} more turns, {used} were taken before."
     if order.op == "clear" and data["next"]:
         text += f" {len(data['next'])} in line: /goal resume begins the next."
-    return Reply(ok=True, data=data, text=text)
+    return Reply(data=data, text=text)
 
 
 def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Reply:
@@ -149,7 +149,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
     data = {**_view(client), **answer}
     if "place" in answer:
         text = f"In line as number {answer['place']}: {order.text[:SHOWN]}"
-        return Reply(ok=True, data=data, text=f"{text}\nBut {fault}." if fault else text)
+        return Reply(data=data, text=f"{text}\nBut {fault}." if fault else text)
     replaced = answer.get("replaced")
     instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
     text = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
@@ -157,7 +157,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
         text += (
             f"\nIt is paused: {fault}. Set it again with another gate; /goal resume begins anyway."
         )
-    return Reply(ok=True, data=data, text=text)
+    return Reply(data=data, text=text)
 
 
 def _gate_fault(client: SessionClient, gates: Sequence[Sequence[str]]) -> str:

@@ -27,7 +27,7 @@ def help_(
     if not wanted:
         templates = [name for name in client.services.templates() if name not in DECLARED]
         data = {**_data(rows), "templates": templates}
-        return Reply(ok=True, data=data, text=_overview(rows, templates))
+        return Reply(data=data, text=_overview(rows, templates))
     found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]
     of_group = [declared for declared in rows if declared.group == wanted]
     rows = [verb for declared in found for verb in (declared, *declared.verbs.values())]
@@ -38,7 +38,7 @@ def help_(
             ok=False,
             text=f"No command or group `{name}`. /help lists them; the groups are {groups}.",
         )
-    return Reply(ok=True, data=_data(rows), text="\n".join(map(_explained, rows)))
+    return Reply(data=_data(rows), text="\n".join(map(_explained, rows)))
 
 
 def _data(rows: Sequence[Command[...]]) -> dict[str, Any]:

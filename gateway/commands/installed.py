@@ -97,11 +97,11 @@ def _run(plug_in: PlugIn, client: SessionClient, text: Text = "") -> Reply:
 def _reply(result: Any) -> Reply:
     """Return what a command returned: a text, data for programs, or nothing."""
     if result is None or isinstance(result, str):
-        return Reply(ok=True, data={}, text=result or "Done.")
+        return Reply(text=result or "Done.")
     if not is_table(result):
         raise TypeError(f"it returned a `{type(result).__name__}`, and no text, dictionary or None")
     text = json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False)
-    return Reply(ok=True, data=json.loads(text), text=text)
+    return Reply(data=json.loads(text), text=text)
 
 
 class Commands(Mapping[str, Command[...]]):

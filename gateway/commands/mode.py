@@ -25,7 +25,7 @@ def mode(
         lines = [
             f"{'*' if name == now else ' '} {name:<5}  {means}" for name, means in MODES.items()
         ]
-        return Reply(ok=True, data={"ok": True, "mode": now}, text="\n".join(lines))
+        return Reply(data={"ok": True, "mode": now}, text="\n".join(lines))
     answer = client.ask(m.PolicyChange(mode=mode))
     is_ok = bool(answer.get("ok", True))
     text = f"Mode {mode}: {MODES[mode]}." if is_ok else str(answer.get("reason"))

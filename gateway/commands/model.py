@@ -40,7 +40,7 @@ def model(
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.change_model(profile)
     line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
-    return Reply(ok=True, data={"ok": True, "model": name}, text=f"From the next call on: {line}.")
+    return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.")
 
 
 def _current(client: SessionClient, record: SessionRecord) -> Reply:
@@ -48,4 +48,4 @@ def _current(client: SessionClient, record: SessionRecord) -> Reply:
     names = known_names(model_configs(client.services.config.models))
     data = {"model": record.model, "is_chosen": bool(record.chosen_model), "known": names}
     known = ", ".join(names)
-    return Reply(ok=True, data=data, text=f"model {record.model}: {why}. There are: {known}.")
+    return Reply(data=data, text=f"model {record.model}: {why}. There are: {known}.")

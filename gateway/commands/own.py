@@ -33,7 +33,7 @@ def shell(
         begun = client.own_commands.start(command, found.folder)
     except UsageError as error:
         return Reply(ok=False, text=f"{error.message}; {error.hint}.")
-    return Reply(ok=True, data={"id": begun.id, "command": begun.text})
+    return Reply(data={"id": begun.id, "command": begun.text})
 
 
 @command("kill", "files", "Stop commands of your own that run: all, or one.", is_urgent=True)
@@ -44,7 +44,7 @@ def kill(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Re
         return Reply(ok=False, data={"stopped": []}, text="No command of yours runs.")
     names = ", ".join(f"!{command.text}" for command in stopped)
     data = {"stopped": [command.id for command in stopped]}
-    return Reply(ok=True, data=data, text=f"Stopping {names}.")
+    return Reply(data=data, text=f"Stopping {names}.")
 
 
 @command("share", "files", "Send the agent the output of your last command, with a message.")
@@ -63,4 +63,4 @@ def share(client: SessionClient, text: Text = "") -> Reply:
     found = None if text else Classification(intent=Intent.CONVERSE)
     client.send_message(message, prompt=output, found=found)
     data = {"command": last.text, "exit_code": last.exit_code, "bytes": len(last.output.encode())}
-    return Reply(ok=True, data=data, text=f"Sent with the output of !{last.text}.")
+    return Reply(data=data, text=f"Sent with the output of !{last.text}.")

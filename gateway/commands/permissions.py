@@ -26,7 +26,7 @@ def permissions(client: SessionClient) -> Reply:
     rules = found.permissions
     data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
     text = draw_rules(found.allowed, rules.rules, found.policy.mode, rules.default_yes)
-    return Reply(ok=True, data=client.view.redacted({**data, "yes": rules.default_yes}), text=text)
+    return Reply(data=client.view.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
 @permissions.verb("list", "Show the rules in force.")
@@ -42,7 +42,7 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
     data, explanation = explained(
         found.permissions, found.allowed, tool, text, found.folder, found.permit
     )
-    return Reply(ok=True, data=client.view.redacted(data), text=explanation)
+    return Reply(data=client.view.redacted(data), text=explanation)
 
 
 @permissions.verb("allow", "Run calls like this one without asking.")

@@ -53,11 +53,11 @@ def list_queue(
     if found is not None:
         return saved_list(found)
     if not items:
-        return Reply(ok=True, data=data, text="The queue is empty.")
+        return Reply(data=data, text="The queue is empty.")
     lines = [_line(item) for item in items]
     if data["state"] == "held":
         lines.append("Held. /queue resume runs them.")
-    return Reply(ok=True, data=data, text="\n".join(lines))
+    return Reply(data=data, text="\n".join(lines))
 
 
 def _line(item: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ def add_to_queue(
     if item is None:
         return _not_added(client, text)
     data: dict[str, Any] = {"ok": True, "id": item.id, "number": item.number, "text": text}
-    return Reply(ok=True, data=data, text=f"Added #{item.number}.{waits_here(client)}")
+    return Reply(data=data, text=f"Added #{item.number}.{waits_here(client)}")
 
 
 def _not_added(client: SessionClient, text: str) -> Reply:

@@ -164,7 +164,7 @@ def diff(
     lines = [line for change in changes for line in _lines(change)]
     if len(lines) > LONGEST:
         lines = [*lines[:LONGEST], f"[{len(lines) - LONGEST} more lines]"]
-    return Reply(ok=True, data=data, text="\n".join(lines) or "No file was changed.")
+    return Reply(data=data, text="\n".join(lines) or "No file was changed.")
 
 
 def _owner(client: SessionClient) -> str:

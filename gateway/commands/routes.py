@@ -27,7 +27,7 @@ def routes(client: SessionClient) -> Reply:
     by = "this session" if record.routes else "the configuration"
     text = f"The routing table is `{table.name}`, by {by}. {table.doc}"
     data = {"table": table.name, "is_chosen": record.routes is not None, "notice": notice}
-    return Reply(ok=True, data=data, text=f"{text}\n{notice}".rstrip())
+    return Reply(data=data, text=f"{text}\n{notice}".rstrip())
 
 
 @routes.verb("use", "Go by another routing table from now on.")
@@ -58,7 +58,7 @@ def use_routes(
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.reroute(table)
     text = f"This session goes by the routing table `{name}` from now on. {table.doc}"
-    return Reply(ok=True, data={"ok": True, "table": name}, text=f"{text}\n{notice}".rstrip())
+    return Reply(data={"ok": True, "table": name}, text=f"{text}\n{notice}".rstrip())
 
 
 @routes.verb("explain", "Say what a message would do, without sending it.")
@@ -70,4 +70,4 @@ def explain_route(client: SessionClient, text: Text) -> Reply:
     found, to, _ = as_said(text, "auto", client.texts.classify)
     doing, company = state_of(record, here.detached)
     data = explanation(table, text, found, doing, here.policy, company, to)
-    return Reply(ok=True, data=data, text=draw_explanation(data))
+    return Reply(data=data, text=draw_explanation(data))

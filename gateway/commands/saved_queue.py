@@ -84,7 +84,6 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     first, after = answer.get("number"), answer.get("after")
     then = f"They run after #{after}." if after else f"Processing #{first}..."
     return Reply(
-        ok=True,
         data={**brought.data, **answer, "restored": count},
         text=f"Restored {item_count(count)}. {then}",
     )
@@ -110,7 +109,7 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     left = {item["id"] for item in client.queue()["items"]}
     gone = [item["number"] for item in before if item["id"] not in left]
     text = f"Discarded {item_count(len(gone))}." if gone else "Nothing is saved."
-    return Reply(ok=True, data={"withdrawn": gone}, text=text)
+    return Reply(data={"withdrawn": gone}, text=text)
 
 
 @command("queue export", "queue", "Write the queue to a TOML file.")
@@ -132,9 +131,7 @@ def export_queue(client: SessionClient, file: File) -> Reply:
     except SteersmanError as error:
         return _refused(error)
     return Reply(
-        ok=True,
-        data={"file": str(path), "items": count},
-        text=f"Exported {item_count(count)} to {path}.",
+        data={"file": str(path), "items": count}, text=f"Exported {item_count(count)} to {path}."
     )
 
 
@@ -178,7 +175,7 @@ def _take_in(
     steers = [f"#{number}" for number, item in pairs if item.is_steer]
     was = f" {', '.join(steers)} steered a turn that is not here: now messages." if steers else ""
     waits = (waits_here(client) if found else "") or held
-    return Reply(ok=True, data=data, text=f"{done} {item_count(len(found))}.{was}{waits}")
+    return Reply(data=data, text=f"{done} {item_count(len(found))}.{was}{waits}")
 
 
 def waits_here(client: SessionClient) -> str:
@@ -193,9 +190,7 @@ def _list_here(client: SessionClient) -> Reply:
     if data["items"]:
         return _listed(data)
     return Reply(
-        ok=True,
-        data=data,
-        text="Nothing is saved here. `/queue restore --list` lists all sessions.",
+        data=data, text="Nothing is saved here. `/queue restore --list` lists all sessions."
     )
 
 
@@ -204,13 +199,13 @@ def saved_list(found: Saved) -> Reply:
     data: dict[str, Any] = {**found.view(), "state": "held"}
     lines = [f"Saved by session {found.row.session}:", *(item_line(item) for item in data["items"])]
     lines.append("Held. /queue resume runs them.")
-    return Reply(ok=True, data=data, text="\n".join(lines))
+    return Reply(data=data, text="\n".join(lines))
 
 
 def _listed(data: Mapping[str, Any]) -> Reply:
     lines = [item_line(item) for item in data["items"]]
     lines.append("`/queue resume` continues, `/queue discard` deletes.")
-    return Reply(ok=True, data=dict(data), text="\n".join(lines))
+    return Reply(data=dict(data), text="\n".join(lines))
 
 
 def _list_all(saved_queues: SavedQueues) -> Reply:
@@ -222,7 +217,7 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
         )
         lines += [f"  {item_line(item)}" for item in queue.view()["items"]]
     data = {"saved": [queue.view() for queue in saved]}
-    return Reply(ok=True, data=data, text="\n".join(lines) or "No session has a saved queue.")
+    return Reply(data=data, text="\n".join(lines) or "No session has a saved queue.")
 
 
 def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
@@ -308,7 +303,7 @@ def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
         way = "--keep"
     if here and way == "--keep":
         text = f"Kept as it is; session {name} keeps its saved queue, too."
-        return Reply(ok=True, data={"restored": 0, "kept": len(here)}, text=text)
+        return Reply(data={"restored": 0, "kept": len(here)}, text=text)
     replaced = here if way == "--replace" else []
     return move_here(client, name, replaced, may_overfill=not here or bool(replaced))
 
@@ -370,6 +365,4 @@ def _discard(client: SessionClient, found: Saved) -> Reply:
     except SteersmanError as error:
         return _refused(error)
     data = {"session": name, "withdrawn": [item.number for item in gone.items]}
-    return Reply(
-        ok=True, data=data, text=f"Discarded {item_count(len(gone.items))} of session {name}."
-    )
+    return Reply(data=data, text=f"Discarded {item_count(len(gone.items))} of session {name}.")

@@ -56,9 +56,7 @@ def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = S
     for entry, message in zip(data, shown, strict=True):
         calls = ", ".join(redactor.line(call.tool) for call in message.tool_calls)
         lines.append(f"{entry['role']}: {entry['text']}" + (f" [{calls}]" if calls else ""))
-    return Reply(
-        ok=True, data={"messages": data}, text="\n".join(lines) or "There are no messages yet."
-    )
+    return Reply(data={"messages": data}, text="\n".join(lines) or "There are no messages yet.")
 
 
 @command("export", "session", "Write the session as Markdown, or as JSON.")
@@ -75,7 +73,7 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
         write_new(path, lines)
     except OSError as error:
         return Reply(ok=False, text=f"`{path}` was not written: {error.strerror}.")
-    return Reply(ok=True, data={"file": str(path)}, text=f"Written: {path}")
+    return Reply(data={"file": str(path)}, text=f"Written: {path}")
 
 
 @command("resume", "session", "List other sessions, or take one up instead.")
@@ -99,19 +97,19 @@ def resume(
         return Reply(ok=False, text=f"{error.message}. {error.hint}".strip())
     text = f"Session {wanted.session}; {here} was left, everything in it is kept."
     last = recalled(store, wanted.session, client.view.redactor)
-    return Reply(ok=True, text=f"{text}\n{last}".rstrip())
+    return Reply(text=f"{text}\n{last}".rstrip())
 
 
 def _listed(choices: list[SessionChoice]) -> Reply:
     if not choices:
-        return Reply(ok=True, data={"sessions": []}, text="There is no other session.")
+        return Reply(data={"sessions": []}, text="There is no other session.")
     lines = [
         f"{number:>2}. {choice.session}  {choice.title or UNTITLED}  ({choice.about})"
         for number, choice in enumerate(choices, 1)
     ]
     data = [choice.view() for choice in choices]
     text = "\n".join([*lines, "/resume N, an id or words of a title resumes one."])
-    return Reply(ok=True, data={"sessions": data}, text=text)
+    return Reply(data={"sessions": data}, text=text)
 
 
 @command("finalize", "session", "End this session permanently, and exit.")
@@ -119,12 +117,7 @@ def finalize(client: SessionClient) -> Reply:
     """Finalize the session, and leave."""
     session = client.session
     client.finalize()
-    return Reply(
-        ok=True,
-        data={"session": session},
-        text=f"Session {session} is finalized.",
-        leaves=True,
-    )
+    return Reply(data={"session": session}, text=f"Session {session} is finalized.", leaves=True)
 
 
 @command("new", "session", "End this session permanently and start another.")
@@ -144,13 +137,13 @@ def begin_new(
     client.renew()
     data = {"finalized": before, "session": client.session, "left": left}
     what = f" What waited in {before} ({left}) ended with it." if left else ""
-    return Reply(ok=True, data=data, text=f"New session {client.session}.{what}")
+    return Reply(data=data, text=f"New session {client.session}.{what}")
 
 
 @command("exit", "session", "Save everything and leave.", "quit", is_shared=True)
 def leave(client: SessionClient) -> Reply:
     """End the interface, which leaves the session."""
-    return Reply(ok=True, data={}, text="", leaves=True)
+    return Reply(leaves=True)
 
 
 @command(
@@ -173,4 +166,4 @@ def detach(client: SessionClient) -> Reply:
 def inspect(client: SessionClient) -> Reply:
     """Show the dump of the session as a tree."""
     data = client.view.inspect()
-    return Reply(ok=True, data=data, text=draw_dump(data))
+    return Reply(data=data, text=draw_dump(data))

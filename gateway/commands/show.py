@@ -34,12 +34,12 @@ def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = 
             for call in calls
         ]
         shown = client.view.redacted({"calls": calls})
-        return Reply(ok=True, data=shown, text="\n".join(lines) or "No tool was called yet.")
+        return Reply(data=shown, text="\n".join(lines) or "No tool was called yet.")
     found = next((call for call in newest if wanted in ("last", call["call"])), None)
     if found is None:
         return Reply(ok=False, data={}, text=f"No tool call `{wanted}`. /show lists them.")
     data: dict[str, Any] = client.view.redacted(found)
-    return Reply(ok=True, data=data, text=_draw(data))
+    return Reply(data=data, text=_draw(data))
 
 
 def _newest_calls(newest_first: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:

@@ -39,7 +39,7 @@ def stop(client: SessionClient, text: Text = "") -> Reply:
     else:
         said = f"Nothing to stop: {answer.get('reason', 'nothing runs')}."
     unsent = f" `{text}` was not sent: /stop takes no message." if text else ""
-    return Reply(ok=True, data=answer, text=said + unsent)
+    return Reply(data=answer, text=said + unsent)
 
 
 @command(
@@ -55,7 +55,7 @@ def steer(
     """Send a steer; its outcome comes as an event."""
     to, rest = addressee(text)
     client.send_message(rest, "steer", to=to)
-    return Reply(ok=True)
+    return Reply()
 
 
 @command(
@@ -68,7 +68,7 @@ def steer(
 def smalltalk(client: SessionClient, text: Text) -> Reply:
     """Start a side talk; its outcome comes as an event."""
     client.side_talk(text)
-    return Reply(ok=True)
+    return Reply()
 
 
 @command(
@@ -97,7 +97,7 @@ def answer(
         return Reply(
             ok=False, data={"id": question, "reason": why}, text=f"{why[:1].upper()}{why[1:]}."
         )
-    return Reply(ok=True, data={"id": question, "choice": choice}, text=f"{question}: {choice}.")
+    return Reply(data={"id": question, "choice": choice}, text=f"{question}: {choice}.")
 
 
 @command("busy", "settings", "Show or set what a message during a turn does.", is_shared=True)
@@ -112,7 +112,7 @@ def busy(
     if mode is None:
         current = client.describe().policy.busy_mode
         text = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
-        return Reply(ok=True, data={"ok": True, "busy_input_mode": current}, text=text)
+        return Reply(data={"ok": True, "busy_input_mode": current}, text=text)
     answer = client.ask(m.PolicyChange(busy_mode=mode))
     is_ok = bool(answer.get("ok", True))
     text = f"A message during a turn now follows `{mode}`."
@@ -145,7 +145,7 @@ def undo(client: SessionClient) -> Reply:
         text = f"#{answer['number']} was stopped and waits in the queue instead."
     if answer.get("offered"):
         text += f"\n#{answer['offered']} was stopped already: /queue resume continues it."
-    return Reply(ok=True, data=answer, text=text)
+    return Reply(data=answer, text=text)
 
 
 @command("receipts", "talk", "Show the outcome of each message.", is_shared=True)
@@ -171,9 +171,7 @@ def show_receipts(
                 ok=False, data={"receipts": []}, text=f"No receipt `{name}`. /receipts lists them."
             )
     lines = [_line(receipt) for receipt in found]
-    return Reply(
-        ok=True, data={"receipts": found}, text="\n".join(lines) or "There are no messages yet."
-    )
+    return Reply(data={"receipts": found}, text="\n".join(lines) or "There are no messages yet.")
 
 
 def _of_item(item: ItemRecord) -> dict[str, Any]:

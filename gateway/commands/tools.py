@@ -47,7 +47,7 @@ def tools(client: SessionClient) -> Reply:
         for tool in data["tools"]
     ]
     text = "\n".join(lines) or "The agent has no tools."
-    return Reply(ok=True, data=data, text=text)
+    return Reply(data=data, text=text)
 
 
 def _origin(name: str, declared: set[str]) -> str:
@@ -70,7 +70,7 @@ def mcp(client: SessionClient) -> Reply:
     found = [servers.status(name) for name in servers.names] if servers is not None else []
     data = client.view.redacted({"servers": [_view(status) for status in found]})
     text = "\n".join(_drawn(server) for server in data["servers"])
-    return Reply(ok=True, data=data, text=text or "No MCP server is configured: add `[mcp.NAME]`.")
+    return Reply(data=data, text=text or "No MCP server is configured: add `[mcp.NAME]`.")
 
 
 @command("mcp restart", "settings", "Start an MCP server again.")
@@ -81,7 +81,7 @@ def restart_server(client: SessionClient, name: Annotated[str, Argument("NAME")]
     except ToolError as error:
         hint = f"; {error.hint}" if error.hint else ""
         return Reply(ok=False, data={"name": name}, text=f"{error.message}{hint}")
-    return Reply(ok=True, data=view, text=_drawn(view))
+    return Reply(data=view, text=_drawn(view))
 
 
 def _view(status: McpStatus) -> dict[str, Any]:

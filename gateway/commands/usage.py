@@ -43,7 +43,7 @@ def usage(client: SessionClient) -> Reply:
         "total": {**usage_view(record.usage + below), "seconds": _seconds(record, now)},
         "window": {"tokens": known.filled, "size": known.window or None},
     }
-    return Reply(ok=True, data=data, text=_draw(data))
+    return Reply(data=data, text=_draw(data))
 
 
 def _of_child(client: SessionClient, session: str, reported: Usage) -> Usage:
@@ -125,9 +125,7 @@ def limits(
     ]
     lines = [f"{name:<8} {used} of {limit:,}" for name, limit, used in rows if limit]
     return Reply(
-        ok=True,
-        data=data,
-        text="\n".join(lines) or "No limits are set: see [limits] in the configuration.",
+        data=data, text="\n".join(lines) or "No limits are set: see [limits] in the configuration."
     )
 
 
@@ -151,4 +149,4 @@ def compact(
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")
     when = "" if answer.get("runs") else "It is summed up when the running turn has ended."
-    return Reply(ok=True, data=answer, text=when)
+    return Reply(data=answer, text=when)
