@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..gateway.client import SessionClient
 from ..gateway.interface import ChatSession
-from ..gateway.wording.hints import typed
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
 from ..workflows.paths import Paths
@@ -41,12 +40,20 @@ def farewell(conversation: ChatSession, paths: Paths, *, is_kept: bool = True) -
     return saved_line(row, paths) if row is not None else ""
 
 
+def _typed(paths: Paths, command: str) -> str:
+    """Return a command that is about something of a home; empty if a shell would look in another one.
+
+    Such a home is that of the tour, which is deleted, or one that a program was given by its caller.
+    """
+    return command if Paths.of(os.environ) == paths else ""
+
+
 def saved_line(row: SessionRow, paths: Paths) -> str:
     """Return what of a session that no program has open is saved, and how to continue."""
     if row.state == "finalized":
-        show = typed(paths, f"steersman sessions show {row.session}")
+        show = _typed(paths, f"steersman sessions show {row.session}")
         return f"Session {row.session} is finalized" + (f"; `{show}` prints it." if show else ".")
-    resume = typed(paths, f"steersman chat --resume {row.session}")
+    resume = _typed(paths, f"steersman chat --resume {row.session}")
     stopped = row.count_interrupted(is_owned=False)
     counts = ((stopped, "interrupted"), (row.waiting, "waiting"))
     parts = [f"{count} {word}" for count, word in counts if count]
