@@ -29,7 +29,6 @@ from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ..chat.gateway_supervisor import GatewaySupervisor
-from ..host.metrics import Metrics
 from ..host.node import Node
 from ..host.scheduling import Scheduler
 from ..hosts import Hosts
@@ -41,7 +40,7 @@ from .application import application
 from .desk import Desk
 from .log_lines import log_event
 from .page import page_routes
-from .probes import Probes
+from .probes import Metrics, probe_routes
 
 LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -313,8 +312,8 @@ async def serve(
         allowed = tuple({f"{name}:{place}" for name in known} | set(names))
         access = Access(DeviceFile(paths.state), lambda: allowed, is_secure=certificate is not None)
         desk = Desk(hosts, doorbell)
-        probes = Probes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
-        app = application(desk, access, [*probes.routes(), *page_routes()])
+        probes = probe_routes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
+        app = application(desk, access, [*probes, *page_routes()])
         server = WebServer(
             uvicorn.Config(
                 app,
