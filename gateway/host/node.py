@@ -130,7 +130,7 @@ class Node:
         self,
         hosts: Hosts,
         main: Host,
-        on_end: Callable[[], None],
+        on_end: Callable[[], object],
         report: Callable[[str], None],
     ) -> None:
         self._hosts, self._main, self._on_end = hosts, main, on_end

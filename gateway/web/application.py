@@ -329,29 +329,29 @@ def problem(status: int, detail: str, hint: str = "", **more: Any) -> Response:
     return JSONResponse(body, status, media_type="application/problem+json")
 
 
-async def _on_http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    answer = problem(error.status_code, error.detail)
-    answer.headers.update(error.headers or {})
-    return answer
+async def _explained(request: Request, error: Exception) -> Response:
+    """Answer where a request failed; of a mistake of this program the traceback is in its log."""
+    match error:
+        case HTTPException():
+            answer = problem(error.status_code, error.detail)
+            answer.headers.update(error.headers or {})
+            return answer
+        case RequestRefused():
+            return error.answer
+        case SteersmanError():
+            is_missing, is_busy = isinstance(error, UnknownSession), isinstance(error, StoreBusy)
+            status = 404 if is_missing else 503 if is_busy else 409
+            return problem(status, error.message, error.hint)
+        case TimeoutError() | pykka.Timeout() | pykka.ActorDeadError():
+            return problem(504, "the session did not answer in time", "try again")
+        case _:
+            return problem(500, "a mistake in steersman", "its log says more")
 
 
-async def _on_refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestRefused)
-    return error.answer
-
-
-async def _on_fault(request: Request, error: Exception) -> Response:
-    if isinstance(error, SteersmanError):
-        is_missing, is_busy = isinstance(error, UnknownSession), isinstance(error, StoreBusy)
-        status = 404 if is_missing else 503 if is_busy else 409
-        return problem(status, error.message, error.hint)
-    return problem(504, "the session did not answer in time", "try again")
-
-
-async def _on_mistake(request: Request, error: Exception) -> Response:
-    """Answer where this program is wrong; the traceback is in its log."""
-    return problem(500, "a mistake in steersman", "its log says more")
+EXPLAINED = (
+    *(HTTPException, RequestRefused, SteersmanError, TimeoutError),
+    *(pykka.Timeout, pykka.ActorDeadError, Exception),
+)
 
 
 def application(desk: Desk, access: Access, more: list[Route | Mount]) -> ASGIApp:
@@ -365,14 +365,6 @@ def application(desk: Desk, access: Access, more: list[Route | Mount]) -> ASGIAp
     described = Route("/openapi.json", describe, methods=["GET"])
     app = Starlette(
         routes=[Mount(PREFIX, routes=api.routes()), *access.routes(), described, *more],
-        exception_handlers={
-            HTTPException: _on_http,
-            RequestRefused: _on_refusal,
-            SteersmanError: _on_fault,
-            TimeoutError: _on_fault,
-            pykka.Timeout: _on_fault,
-            pykka.ActorDeadError: _on_fault,
-            Exception: _on_mistake,
-        },
+        exception_handlers=dict.fromkeys(EXPLAINED, _explained),
     )
     return access.guarded(app)

@@ -9,7 +9,6 @@ import signal
 import socket
 import ssl
 import time
-import typing
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -62,30 +61,23 @@ PARTING = 2
 """Seconds that answers may take when the server ends; streams are cut."""
 
 
-class Stranger(typing.Protocol):
-    """A connection that no paired device has used yet."""
-
-    def drop(self) -> None:
-        """Close it at once."""
-
-
 class Strangers:
-    """The connections that no paired device has used yet, at most `STRANGERS`, the oldest first."""
+    """Connections that no paired device has used yet, by what closes them: at most `STRANGERS`."""
 
     def __init__(self) -> None:
-        self._known: dict[Stranger, None] = {}
+        self._known: dict[Callable[[], object], None] = {}
 
-    def add(self, stranger: Stranger) -> None:
-        """Add one, and drop the oldest ones if they are too many."""
+    def add(self, drop: Callable[[], object]) -> None:
+        """Add one, and close the oldest ones if they are too many."""
         while len(self._known) >= STRANGERS:
             oldest = next(iter(self._known))
             self.remove(oldest)
-            oldest.drop()
-        self._known[stranger] = None
+            oldest()
+        self._known[drop] = None
 
-    def remove(self, stranger: Stranger) -> None:
+    def remove(self, drop: Callable[[], object]) -> None:
         """Forget one that is closed, or was used by a device. Idempotent."""
-        self._known.pop(stranger, None)
+        self._known.pop(drop, None)
 
 
 class Protocol(H11Protocol):
@@ -107,8 +99,9 @@ class Protocol(H11Protocol):
         super().connection_made(transport)
         # `pause_writing` whenever something waits; 0 would pause an encrypted connection for ever
         transport.set_write_buffer_limits(1, 0)
-        self.app_state = {**self.app_state, "admitted": self._admit}
-        self._strangers.add(self)
+        admitted = partial(self._strangers.remove, self.drop)
+        self.app_state = {**self.app_state, "admitted": admitted}
+        self._strangers.add(self.drop)
         self._expect()
 
     def data_received(self, data: bytes) -> None:
@@ -146,9 +139,6 @@ class Protocol(H11Protocol):
         if transport is not None:
             transport.abort()
 
-    def _admit(self) -> None:
-        self._strangers.remove(self)
-
     def _expect(self) -> None:
         if self._deadline is None:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.drop)
@@ -175,41 +165,9 @@ class Protocol(H11Protocol):
             self._look = None
 
     def _forget(self) -> None:
-        self._strangers.remove(self)
+        self._strangers.remove(self.drop)
         self._cancel_deadline()
         self._cancel_look()
-
-
-class Arrival:
-    """A connection that has just come; its encryption may not be agreed upon yet, or never will be."""
-
-    def __init__(self, connection: socket.socket, context: ssl.SSLContext | None) -> None:
-        self._connection = connection
-        self._context = context
-        self._task: asyncio.Task[None] | None = None
-
-    async def begin(self, protocol: Callable[[], asyncio.Protocol], strangers: Strangers) -> None:
-        """Agree upon the encryption, and let the protocol begin; a stranger until then."""
-        self._task = asyncio.current_task()
-        strangers.add(self)
-        limit = REQUEST_SECONDS if self._context is not None else None
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                protocol,
-                self._connection,
-                ssl=self._context,
-                ssl_handshake_timeout=limit,
-                ssl_shutdown_timeout=limit,
-            )
-        except OSError:
-            return  # the other side broke it off, was too slow, or speaks something else
-        finally:
-            strangers.remove(self)
-
-    def drop(self) -> None:
-        """Close the connection at once."""
-        if self._task is not None:
-            self._task.cancel()
 
 
 class WebServer(uvicorn.Server):
@@ -252,14 +210,27 @@ class WebServer(uvicorn.Server):
             except OSError:
                 await asyncio.sleep(CROWDED)
                 continue
-            self._start(Arrival(connection, self._context).begin(self._protocol, self._strangers))
+            self._start(self._begin(connection))
             await asyncio.sleep(0)  # a flood delays no other client
 
-    def _protocol(self) -> asyncio.Protocol:
-        return Protocol(self._strangers, self.config, self.server_state)
-
-    def install_signal_handlers(self) -> None:
-        """Install none."""
+    async def _begin(self, connection: socket.socket) -> None:
+        """Agree upon the encryption, which may never happen, and let the protocol begin."""
+        limit = REQUEST_SECONDS if self._context is not None else None
+        task = asyncio.current_task()
+        assert task is not None
+        self._strangers.add(task.cancel)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: Protocol(self._strangers, self.config, self.server_state),
+                connection,
+                ssl=self._context,
+                ssl_handshake_timeout=limit,
+                ssl_shutdown_timeout=limit,
+            )
+        except OSError:
+            return  # the other side broke it off, was too slow, or speaks something else
+        finally:
+            self._strangers.remove(task.cancel)
 
     def capture_signals(self) -> Any:
         """Capture none."""
@@ -332,7 +303,8 @@ async def serve(
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, _end, server)
         if home_place(paths, environ).url:
-            node = Node(hosts, main, partial(_end_soon, loop, server), LOGGER.warning)
+            end = partial(loop.call_soon_threadsafe, _end, server)  # from the thread of the node
+            node = Node(hosts, main, end, LOGGER.warning)
             await asyncio.to_thread(node.start)
         write_address(paths.state, address)
         on_ready(address)
@@ -371,11 +343,6 @@ def _allow_files() -> None:
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _end_soon(loop: asyncio.AbstractEventLoop, server: uvicorn.Server) -> None:
-    """End the server from another thread: its node was drained."""
-    loop.call_soon_threadsafe(_end, server)
 
 
 def _end(server: uvicorn.Server) -> None:
