@@ -20,7 +20,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 
 from ...gateway.commands.command import Reply
-from ...gateway.commands.copy import copy
+from ...gateway.commands.conversation import copy
 from ...gateway.commands.edit_last import AGAIN, edit_last
 from ...gateway.commands.mode import mode
 from ...gateway.commands.own import kill

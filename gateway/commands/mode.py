@@ -1,11 +1,15 @@
-"""`/mode`: shows and changes the permission mode of a session."""
+"""`/mode` and `/model`: show and change the permission mode of a session, and its model."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
+from ...journal.record import SessionRecord
 from ...machines import protocol as m
+from ...machines.errors import SteersmanError
 from ...machines.permission_mode import Mode
+from ...ports.models.choice import known_names
+from ...ports.models.provider import model_configs
 from ..client import SessionClient
 from ..views.permission import MODES
 from .command import Argument, Reply, command
@@ -30,3 +34,41 @@ def mode(
     is_ok = bool(answer.get("ok", True))
     text = f"Mode {mode}: {MODES[mode]}." if is_ok else str(answer.get("reason"))
     return Reply(ok=is_ok, data={**answer, "mode": mode}, text=text)
+
+
+@command(
+    "model",
+    "settings",
+    "Show the model and why it was chosen, or change it from the next call on.",
+)
+def model(
+    client: SessionClient,
+    name: Annotated[str, Argument("NAME", of="model", help="If left out, show it.")] = "",
+) -> Reply:
+    """Show the model of a session, or change it for the rest of the session.
+
+    Example: steersman sessions model last local
+    """
+    record = client.record()
+    if record.run is not None or m.AGENT_TOOL in record.tools:
+        return Reply(ok=False, text="This session belongs to an external agent with its own model.")
+    if not name:
+        return _current(client, record)
+    try:
+        profile, choice = client.services.profile_with(record, name)
+    except SteersmanError as error:
+        return Reply(ok=False, text=f"{error.message}; {error.hint}".removesuffix("; "))
+    answer = client.ask(m.PolicyChange(model=name))
+    if not answer.get("ok", True):
+        return Reply(ok=False, data=answer, text=str(answer.get("reason")))
+    client.change_model(profile)
+    line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
+    return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.")
+
+
+def _current(client: SessionClient, record: SessionRecord) -> Reply:
+    why = "chosen with `/model`" if record.chosen_model else "chosen at the start"
+    names = known_names(model_configs(client.services.config.models))
+    data = {"model": record.model, "is_chosen": bool(record.chosen_model), "known": names}
+    known = ", ".join(names)
+    return Reply(data=data, text=f"model {record.model}: {why}. There are: {known}.")

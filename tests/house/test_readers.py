@@ -11,7 +11,7 @@ from steersman.cli.screen.markdown import Stream
 from steersman.cli.screen.transcript import unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped
 from steersman.extensions.telegram.text import compose
-from steersman.gateway.commands.copy import code_blocks
+from steersman.gateway.commands.conversation import code_blocks
 from steersman.gateway.events.contract import ToolCallView
 from steersman.gateway.wording.redaction import Redactor
 from steersman.gateway.wording.terminal import audited, clean, exposed, removed
