@@ -34,10 +34,9 @@ from ..ports.templates import Template
 from ..workflows.config import Config
 from .events.translation import EventPublisher, queue_view
 from .host.router import Router
-from .message_parts import MessageParts
 from .own_commands import OwnCommands
 from .session_choice import SessionChoice, resumable
-from .session_view import ChangedFiles, SessionView
+from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
 from .views.saved_queues import SavedQueues
 

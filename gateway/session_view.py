@@ -1,24 +1,41 @@
-"""What a client sees of a session of this process beside its events, and the files that it changed."""
+"""What a client has of a session of this process: what it sees of it, and what comes with a message.
+
+A client sees the conversation, the state, and the files that the session changed. With a message come
+files that its text names, pictures, and what MCP servers offer.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..actors.inspection import SessionDescription
 from ..actors.runtime import Runtime
 from ..actors.work.executor import restore_files
 from ..journal.codec import decode
 from ..journal.record import SessionRecord
 from ..journal.recovery import newest_first, whole_conversation
 from ..machines import protocol as m
-from ..machines.conversation import ChatMessage
-from ..machines.errors import SteersmanError
+from ..machines.conversation import Attachment, ChatMessage, Picture
+from ..machines.errors import SteersmanError, ToolError, UnknownSession
+from ..ports.attachment import Ask, attach, with_pictures
+from ..ports.tools.permission import PermissionDecision
 from ..workspace.workspace import FileChange
 from .views.dump import Traces, dump_live
 from .wording.redaction import Redactor
+
+if TYPE_CHECKING:
+    from ..ports.tools.mcp_offer import McpOffer, McpServers, McpStatus
+    from ..ports.tools.mcp_text import ServerTexts
+    from .client import Services
+
+READING = 10.0
+"""Seconds that an MCP server has for what a message names of it: messages after that one wait."""
 
 
 class SessionView:
@@ -95,7 +112,8 @@ class ChangedFiles:
             found = self.changed_by(tuple(f"t{number}" for number in range(1, made + 1)))
         except (OSError, SteersmanError):
             return []  # the revert reports what cannot be read
-        return [path for path in found if not _is_own(path, self._session)]
+        own = re.compile(rf"\.steersman/[^/]*{re.escape(self._session)}")
+        return [path for path in found if not own.match(path)]
 
     def restore(
         self,
@@ -112,7 +130,85 @@ class ChangedFiles:
         return self._runtime.shared.storage.name
 
 
-def _is_own(path: str, run: str) -> bool:
-    """Whether a file is in a folder of `.steersman` that is named after the run."""
-    home, _, rest = path.partition("/")
-    return home == ".steersman" and run in rest.partition("/")[0]
+class MessageParts:
+    """Reads what comes with messages to one session; calls block, for a client's thread."""
+
+    def __init__(self, runtime: Runtime, session: str, services: Services) -> None:
+        self._runtime, self._session, self._services = runtime, session, services
+
+    def attached(self, text: str, pictures: Sequence[Picture] = ()) -> tuple[Attachment, ...]:
+        """Return what comes with a text: what it names, and pictures."""
+        found = self._named(text)
+        if not pictures:
+            return found
+        return with_pictures(found, pictures, takes_pictures=self._services.takes_pictures())
+
+    def _named(self, text: str) -> tuple[Attachment, ...]:
+        """Read what a text names by `@path` or `@server:uri`, as the permissions of the session allow."""
+        if "@" not in text:
+            return ()
+        try:
+            found = self._runtime.describe(self._session)
+        except UnknownSession:
+            return ()  # the text is given back, and nothing is read for it
+        texts = self._server_texts(found)
+        read_other = texts.resource if texts is not None else None
+        largest = self._services.config.tools.attachment_limit
+        return attach(
+            text,
+            found.folder,
+            _asking(found),
+            self._services.room,
+            read_other,
+            largest,
+            takes_pictures=self._services.takes_pictures(),
+        )
+
+    def prompt(self, text: str) -> Attachment | None:
+        """Read the prompt of an MCP server that a text begins with: `/server:prompt`; else none."""
+        if not text.startswith("/") or self.servers is None:
+            return None
+        texts = self._server_texts(self._runtime.describe(self._session))
+        room = min(self._services.room, self._services.config.tools.attachment_limit)
+        return texts.prompt(text, room) if texts is not None else None
+
+    def _server_texts(self, found: SessionDescription) -> ServerTexts | None:
+        """Return what reads from the session's MCP servers; none if it has none."""
+        servers = self.servers
+        if servers is None:
+            return None
+        from ..ports.tools.mcp_text import ServerTexts  # most sessions have none
+
+        def run(work: Coroutine[None, None, str]) -> str:
+            return self._runtime.run(asyncio.wait_for(work, READING), timeout=None)
+
+        return ServerTexts(servers, run, _asking(found))
+
+    @property
+    def servers(self) -> McpServers | None:
+        """The session's MCP servers, whose methods run on the runtime's loop; none if it has none."""
+        return self._runtime.servers(self._session)
+
+    @property
+    def offers(self) -> Mapping[str, McpOffer]:
+        """What the session's MCP servers offer, by their names; for any thread."""
+        servers = self.servers
+        if servers is None:
+            return {}
+        return {name: servers.status(name).offer for name in servers.names}
+
+    def restart_server(self, name: str) -> McpStatus:
+        """End an MCP server of the session and start it again. Raises `ToolError`."""
+        servers = self.servers
+        if servers is None:
+            raise ToolError(f"there is no MCP server `{name}`", "this session has none")
+        return self._runtime.run(servers.restart(name), timeout=None)
+
+
+def _asking(found: SessionDescription) -> Ask:
+    """Return what asks the permission rules of a session."""
+
+    def ask(tool: str, arguments: dict[str, str]) -> PermissionDecision:
+        return found.permissions.decide(tool, arguments, found.folder, found.allowed)
+
+    return ask
