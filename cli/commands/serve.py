@@ -11,10 +11,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -28,9 +29,6 @@ from ...workflows.home_folder import home_folder
 from ...workflows.paths import Paths, make_private
 from ..options import Json, flag, group, option
 from ..output import show, show_document, show_table, warn
-
-if TYPE_CHECKING:
-    from ...gateway.views.schedule_view import ScheduleView
 
 SERVE_TIMEOUT = 60.0
 """Seconds within which the program in the background has to serve, or to end."""
@@ -309,25 +307,26 @@ def show_all(as_json: Json = False) -> None:
 
     Example: steersman schedule list
     """
-    from ...gateway.views.schedule_view import views
+    from ...gateway.views.schedule_view import schedules_now
     from ...workflows.schedules import SystemZone
 
     paths = Paths.of(os.environ)
     with closing(open_store(paths, read_only=True)) as store:
         try:
-            found = views(paths, os.environ, store, time.time(), SystemZone())
+            found = schedules_now(paths, os.environ, store, time.time(), SystemZone())
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"schedules need the package `{error.name}`", how_to_install("web")
             ) from error
     if as_json:
-        show_document({"schedules": [view.data for view in found]})
+        show_document({"schedules": found})
         return
 
-    def row(view: ScheduleView) -> list[str]:
-        last = view.last
-        came = [_moment(last.planned), view.outcome, last.session] if last else ["-", "-", ""]
-        return [view.name, _moment(view.next), *(cell or "-" for cell in came), _what(view)]
+    def row(view: Mapping[str, Any]) -> list[str]:
+        came, last = ["-", "-", ""], view["last"]
+        if last:
+            came = [_moment(last["planned"]), last["outcome"], last["session"]]
+        return [view["name"], _moment(view["next"]), *(cell or "-" for cell in came), _what(view)]
 
     if not found:
         show("there are no schedules; docs/schedules.md shows how to write one")
@@ -335,29 +334,29 @@ def show_all(as_json: Json = False) -> None:
     head = ["name", "next", "last", "outcome", "session", "what"]
     show_table(head, [row(view) for view in found], os.environ)
     for view in found:
-        if view.said and view.last is not None:
-            show(f"{view.name}, {_moment(view.last.planned)}: {one_line(view.said, SAID)}")
-        if view.fault:
-            warn(f"{view.name} cannot be carried out: {view.fault}")
-        elif view.last is not None and view.last.reason:
-            times = f" {view.last.count} times" if view.last.count > 1 else ""
-            warn(f"{view.name} {view.last.state}{times}: {view.last.reason}")
-        if view.outcome == "interrupted" and view.last is not None:
-            way = "run --resume" if view.schedule.run else "chat --resume"
-            warn(f"{view.name} was interrupted: `steersman {way} {view.last.session}` goes on")
+        name, last = view["name"], view["last"]
+        if last is not None and last["said"]:
+            show(f"{name}, {_moment(last['planned'])}: {one_line(last['said'], SAID)}")
+        if view["fault"]:
+            warn(f"{name} cannot be carried out: {view['fault']}")
+        elif last is not None and last["reason"]:
+            times = f" {last['count']} times" if last["count"] > 1 else ""
+            warn(f"{name} {last['state']}{times}: {last['reason']}")
+        if last is not None and last["outcome"] == "interrupted":
+            way = "run --resume" if "run" in view else "chat --resume"
+            warn(f"{name} was interrupted: `steersman {way} {last['session']}` goes on")
     if server_of(paths.state) is None:
         warn("no program serves this home, so nothing happens: `steersman serve` starts one")
 
 
-def _moment(moment: float | None) -> str:
+def _moment(moment: str | None) -> str:
     """Write a time as people here read it."""
-    return f"{datetime.fromtimestamp(moment):%Y-%m-%d %H:%M}" if moment is not None else "-"
+    return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}" if moment else "-"
 
 
-def _what(view: ScheduleView) -> str:
+def _what(view: Mapping[str, Any]) -> str:
     """Say in a line what a schedule does."""
-    schedule = view.schedule
-    if schedule.run:
-        return f"run {schedule.run}" + (f" in {schedule.folder}" if schedule.folder else "")
-    said = one_line(schedule.say, FOLDED)
-    return f"say to {schedule.session}: {said}" if schedule.session else f"say: {said}"
+    if run := view.get("run"):
+        return f"run {run}" + (f" in {view['folder']}" if "folder" in view else "")
+    said = one_line(view.get("say", ""), FOLDED)
+    return f"say to {view['session']}: {said}" if "session" in view else f"say: {said}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import tzinfo
-from pathlib import Path
 from typing import TypedDict, cast
 
 from msgspec.structs import asdict
@@ -13,7 +12,6 @@ from ...journal.record import apply
 from ...journal.recovery import is_cut_off, load_record, recovered
 from ...journal.store import Occurrence, Store
 from ...machines.errors import ConfigError, SteersmanError, StoreDamaged, UnknownSession
-from ...machines.value import Value
 from ...workflows.config import Config, load
 from ...workflows.home_folder import expanded, home_folder
 from ...workflows.paths import Paths
@@ -23,11 +21,12 @@ from ..home.home import find_session, refuse_run
 from ..host.profile_factory import external_agent
 from ..host.scheduling import client_id_of
 from ..outcome import StoredOutcome
+from ..running import read_run
 from ..wording.formats import iso
 
 
 class LastOccurrence(TypedDict):
-    """What came of a schedule's newest time."""
+    """What came of a schedule's newest time; `said` are the last words of what that ran."""
 
     planned: str
     state: str
@@ -39,7 +38,10 @@ class LastOccurrence(TypedDict):
 
 
 class ScheduleNow(TypedDict):
-    """A schedule: beside the keys that are set, what came of it and what would stop it now."""
+    """A schedule: beside the keys that are set, what came of it and what would stop it now.
+
+    Times are ISO 8601 in UTC.
+    """
 
     name: str
     missed: str
@@ -48,50 +50,9 @@ class ScheduleNow(TypedDict):
     fault: str | None
 
 
-class ScheduleView(Value):
-    """A schedule with its next time and its newest occurrence, of which `outcome` says the rest.
-
-    `said` are the last words of what that ran, empty if there are none. `fault` is why the schedule could
-    not be carried out now.
-    """
-
-    name: str
-    schedule: ScheduleSettings
-    next: float | None
-    last: Occurrence | None
-    outcome: str
-    said: str
-    fault: str
-
-    @property
-    def data(self) -> ScheduleNow:
-        """The view as JSON data; times are ISO 8601 in UTC."""
-        usual = {**asdict(ScheduleSettings()), "name": self.schedule.name}
-        keys = {key: said for key, said in asdict(self.schedule).items() if said != usual[key]}
-        last: LastOccurrence | None = None
-        if self.last is not None:
-            last = LastOccurrence(
-                planned=iso(self.last.planned),
-                state=self.last.state,
-                outcome=self.outcome,
-                session=self.last.session or None,
-                reason=self.last.reason or None,
-                said=self.said or None,
-                count=self.last.count,
-            )
-        now = ScheduleNow(
-            name=self.name,
-            missed=self.schedule.missed,
-            next=iso(self.next) if self.next is not None else None,
-            last=last,
-            fault=self.fault or None,
-        )
-        return cast("ScheduleNow", {"name": self.name, **keys, **now})
-
-
-def views(
+def schedules_now(
     paths: Paths, environ: Mapping[str, str], store: Store, now: float, zone: tzinfo
-) -> list[ScheduleView]:
+) -> list[ScheduleNow]:
     """List the schedules of a person's configuration. Raises `ConfigError`."""
     config = load(paths, home_folder(), environ)
     newest: dict[str, Occurrence] = {}
@@ -99,21 +60,20 @@ def views(
         known = newest.setdefault(found.schedule, found)
         if (found.noted, found.planned) > (known.noted, known.planned):
             newest[found.schedule] = found
-    listed: list[ScheduleView] = []
+    listed: list[ScheduleNow] = []
     for schedule in config.schedule:
-        last = newest.get(name_of(schedule))
-        outcome, said = _became(store, last) if last is not None else ("", "")
-        listed.append(
-            ScheduleView(
-                name=name_of(schedule),
-                schedule=schedule,
-                next=next_occurrence(schedule, now, zone),
-                last=last,
-                outcome=outcome,
-                said=said,
-                fault=fault_of(schedule, config, paths, environ, store),
-            )
+        usual = {**asdict(ScheduleSettings()), "name": schedule.name}
+        keys = {key: said for key, said in asdict(schedule).items() if said != usual[key]}
+        name, planned = name_of(schedule), next_occurrence(schedule, now, zone)
+        last = newest.get(name)
+        of_it = ScheduleNow(
+            name=name,
+            missed=schedule.missed,
+            next=iso(planned) if planned is not None else None,
+            last=_last(store, last) if last is not None else None,
+            fault=fault_of(schedule, config, paths, environ, store) or None,
         )
+        listed.append(cast("ScheduleNow", {"name": name, **keys, **of_it}))
     return listed
 
 
@@ -133,7 +93,7 @@ def fault_of(
         if not folder.is_dir():
             return f"`{folder}` is not a folder"
         if schedule.run:
-            _check_run(schedule, folder, paths, environ)
+            read_run(schedule.run, schedule.variables, folder, paths, environ)
         elif schedule.agent and schedule.agent not in config.agents:
             if external_agent(schedule.agent, config, paths, environ) is None:
                 return f"there is no agent `{schedule.agent}`"
@@ -144,17 +104,17 @@ def fault_of(
     return ""
 
 
-def _check_run(
-    schedule: ScheduleSettings, folder: Path, paths: Paths, environ: Mapping[str, str]
-) -> None:
-    """Raise `SteersmanError` if a workflow cannot be run."""
-    from ...workflows.flow.check import Surroundings, checked_workflow
-    from ...workflows.flow.variables import bind_values
-    from ...workflows.flow.workflow_file import find_workflow
-
-    around = Surroundings(paths=paths, folder=folder, environ=environ)
-    spec, _ = checked_workflow(find_workflow(schedule.run, paths, folder), around)
-    bind_values(spec, schedule.variables)
+def _last(store: Store, found: Occurrence) -> LastOccurrence:
+    outcome, said = _became(store, found)
+    return LastOccurrence(
+        planned=iso(found.planned),
+        state=found.state,
+        outcome=outcome,
+        session=found.session or None,
+        reason=found.reason or None,
+        said=said or None,
+        count=found.count,
+    )
 
 
 def _became(store: Store, found: Occurrence) -> tuple[str, str]:

@@ -39,7 +39,7 @@ from ..session_info import SessionInfo, described, listed
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
 from ..views.saved_queues import told_saved
-from ..views.schedule_view import ScheduleNow, views
+from ..views.schedule_view import ScheduleNow, schedules_now
 from ..views.sequence import last_turn
 from ..views.story import StoryView, story_of
 from ..wording.formats import iso
@@ -198,8 +198,9 @@ class Desk:
 
     def schedules(self) -> list[ScheduleNow]:
         """List the schedules, with what came of each last."""
-        found = views(self._hosts.paths, os.environ, self._hosts.store, time.time(), SystemZone())
-        data: list[ScheduleNow] = Redactor(os.environ).data([view.data for view in found])
+        paths, store = self._hosts.paths, self._hosts.store
+        found = schedules_now(paths, os.environ, store, time.time(), SystemZone())
+        data: list[ScheduleNow] = Redactor(os.environ).data(found)
         return data
 
     def session(self, name: str) -> SessionInfo:
