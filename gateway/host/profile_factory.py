@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
@@ -63,20 +64,8 @@ def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
     goals = config.goals
     own = config.models.get(config.agent(goals.judge).model)
     provider = own.provider if own is not None else choice.config.provider if choice else None
-    return GoalPolicy(
-        max_turns=goals.max_turns,
-        max_tokens=goals.max_tokens,
-        max_minutes=goals.max_minutes,
-        gates=goals.gates,
-        gates_decide=provider is not None and is_small(provider),
-        max_judge_failures=goals.max_judge_failures,
-        max_failed_turns=goals.max_failed_turns,
-        judge_timeout=goals.judge_timeout,
-        gate_timeout=goals.gate_timeout,
-        backoff=goals.backoff,
-        backoff_limit=goals.backoff_limit,
-        max_wait=goals.max_wait,
-    )
+    decides = provider is not None and is_small(provider)
+    return replace(convert(goals, GoalPolicy, from_attributes=True), gates_decide=decides)
 
 
 # External agents ----------------------------------------------------------------------------------
@@ -357,11 +346,7 @@ class ProfileFactory:
                 is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
             ),
             progress=self._config.progress.policy,
-            limits=Limits(
-                max_tokens=limits.max_tokens,
-                max_cost=limits.max_cost,
-                max_minutes=limits.max_minutes,
-            ),
+            limits=convert(limits, Limits, from_attributes=True),
             result_limits=ResultLimits(
                 usual=agent.model_limit or self._config.tools.model_limit,
                 tools=tuple(self._config.tools.model_limits.items()),
@@ -399,16 +384,11 @@ class ProfileFactory:
 
     def _delegation(self) -> DelegationPolicy:
         """Return which agents an agent may call, and how many at a time."""
-        delegation, agents = self._config.delegation, self._config.agents
-        return DelegationPolicy(
-            agents=tuple(sorted({*agents, *AGENTS.by_name} - {self._config.goals.judge})),
-            max_depth=delegation.max_depth,
-            max_children=delegation.max_children,
-            when_full=delegation.when_full,
+        agents = {*self._config.agents, *AGENTS.by_name} - {self._config.goals.judge}
+        return replace(
+            convert(self._config.delegation, DelegationPolicy, from_attributes=True),
+            agents=tuple(sorted(agents)),
             detached=self._config.detached,
-            steer_deadline=delegation.steer_deadline,
-            wrap_up=delegation.wrap_up,
-            timeout=delegation.timeout,
         )
 
     def _model(self, agent_model: str, requested: str, chosen: str = "") -> Any:
