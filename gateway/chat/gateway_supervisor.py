@@ -23,7 +23,6 @@ log = logging.getLogger("steersman.chat")
 
 WRONG = 2
 """The exit code of a program whose settings are wrong."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _PARTING = 10.0  # seconds in which a gateway has to end
 
 
@@ -47,7 +46,7 @@ class GatewaySupervisor:
             await asyncio.wait(self._tasks)
 
     async def _keep(self, name: str) -> None:
-        for pause in pauses(_FIRST_PAUSE, _LONGEST_PAUSE):
+        for pause in pauses():
             code = await self._run(name)
             if code == WRONG:
                 log.error("gateway %s: its settings are wrong: see gateways/%s.log", name, name)

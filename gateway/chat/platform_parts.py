@@ -29,7 +29,7 @@ def secret(variable: str, what: str) -> str:
     return found
 
 
-def pauses(first: float, longest: float) -> Iterator[float]:
+def pauses(first: float = 1.0, longest: float = 60.0) -> Iterator[float]:
     """Yield growing pauses between attempts, in seconds, without end."""
     pause = first
     while True:

@@ -15,7 +15,6 @@ from .room_inbox import AGAIN
 log = logging.getLogger("steersman.chat")
 
 _BURST = 3  # messages that may follow each other at once
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a failed message is tried again
 _UNKNOWN = ":unknown"  # ends the key of what says that it is not known whether a message arrived
 _WARNING = 10.0  # seconds that a warning may take which is not kept
 
@@ -33,7 +32,7 @@ class RoomOutbox:
 
     async def run(self) -> Never:
         """Send one message after another."""
-        waits, clock = pauses(_FIRST_PAUSE, _LONGEST_PAUSE), asyncio.get_running_loop().time
+        waits, clock = pauses(), asyncio.get_running_loop().time
         free = 0.0
         interval = self._platform.limits.interval
         while True:
@@ -46,7 +45,7 @@ class RoomOutbox:
             await asyncio.sleep(max(0.0, free - clock()))
             wait = await self._send(row)
             if wait is None:
-                waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+                waits = pauses()
             else:
                 pause = next(waits)
                 await asyncio.sleep(wait or pause)

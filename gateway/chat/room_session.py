@@ -26,7 +26,6 @@ from .platform_parts import pauses
 
 log = logging.getLogger("steersman.chat")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds before a session is followed again
 _TYPING = 4.0  # seconds between two signs that the agent is at work
 
 
@@ -187,7 +186,7 @@ class RoomSession:
 
     async def follow(self) -> Never:
         """Follow one session after another."""
-        followed, waits = "", pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+        followed, waits = "", pauses()
         while True:
             await self._is_there.wait()
             session = self.current
@@ -196,7 +195,7 @@ class RoomSession:
                 continue
             try:
                 await self._follow(session)
-                followed, waits = session.id, pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+                followed, waits = session.id, pauses()
             except SteersmanError as fault:  # its journal cannot be read now
                 log.warning("room %s is not told more for now: %s", self._room, fault.message)
                 await asyncio.sleep(next(waits))
