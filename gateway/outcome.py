@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from ..actors.environment import Publication
 from ..journal import entries as e
 from ..journal.codec import decode_entry
@@ -41,7 +43,7 @@ _OF_A_TURN = ("done", "failed", "interrupted")
 _WAITS = ("pending", "offered")
 
 
-class Outcome:
+class Outcome(Struct, eq=False):
     """What became of a message.
 
     `status`: `done` or `failed`, its turn has ended; `steered`, it was taken into the running turn;
@@ -52,21 +54,12 @@ class Outcome:
     answer as the agent's `output` reads it, for a message that was sent by `ask`.
     """
 
-    def __init__(
-        self,
-        status: Status,
-        turn: str = "",
-        text: str = "",
-        usage: Usage | None = None,
-        reason: str = "",
-        value: Any = None,
-    ) -> None:
-        self.status = status
-        self.turn = turn
-        self.text = text
-        self.usage = usage or Usage()
-        self.reason = reason
-        self.value = value
+    status: Status
+    turn: str = ""
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+    reason: str = ""
+    value: Any = None
 
     def __repr__(self) -> str:
         reason = f", reason={self.reason!r}" if self.reason else ""
@@ -206,7 +199,7 @@ def _outcome(
         _BECAME[found.state],
         found.turn,
         answers.get(found.turn, "") if found.state in _OF_A_TURN else "",
-        turn.usage if turn is not None else None,
+        turn.usage if turn is not None else Usage(),
         str((turn.reason if turn is not None and found.state == "failed" else "") or found.why),
     )
 
