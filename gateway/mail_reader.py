@@ -167,14 +167,12 @@ class MailReader:
             if isinstance(fault, UnknownSession) and not is_child:
                 return None
             return None if error["code"] == NO_ANSWER else {"error": error}
-        is_kept = _object(result).get("type") == "rejected" and self._may_yet(posted, result)
-        return None if is_kept else {"result": result}
-
-    def _may_yet(self, posted: Posted, rejected: dict[str, Any]) -> bool:
-        """Whether a message was rejected only because its session ends, or cannot be written, here."""
-        runtime = self._host.runtime
-        is_usable = runtime.is_open(posted.session) and not runtime.is_broken(posted.session)
-        return rejected["reason"] in KEPT or not is_usable
+        if _object(result).get("type") == "rejected":
+            runtime = self._host.runtime
+            is_usable = runtime.is_open(posted.session) and not runtime.is_broken(posted.session)
+            if result["reason"] in KEPT or not is_usable:  # only as it ends or fails here
+                return None
+        return {"result": result}
 
     def _answer(self, lease: Lease, posted: Posted, answer: dict[str, Any]) -> bool:
         """Answer a message once what was decided about it is durable; False if it could not be.

@@ -84,7 +84,10 @@ class ControlConnection:
         """Return the result of a request. Raises `SteersmanError` with the message of an error answer."""
         self._made += 1
         request = {"jsonrpc": "2.0", "id": self._made, "method": method, "params": params}
-        self._send(json.dumps(request).encode() + b"\n")
+        try:
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+        except OSError as error:
+            raise self._fault(error) from error
         while True:
             answer = self._read()
             if answer.get("id") == self._made:
@@ -123,12 +126,6 @@ class ControlConnection:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._file.close()
         self._socket.close()
-
-    def _send(self, data: bytes) -> None:
-        try:
-            self._socket.sendall(data)
-        except OSError as error:
-            raise self._fault(error) from error
 
     def _fault(self, error: OSError) -> StoreError:
         if isinstance(error, ConnectionError):

@@ -44,7 +44,14 @@ def edit_last(
     `is_reverting`: files are restored as they were before the message, too.
     """
     record = client.record()
-    last = _last_message(record)
+    last = next(
+        (
+            item
+            for item in reversed(list(record.queue.items.values()))
+            if item.kind is m.ItemKind.MESSAGE and item.state not in ("withdrawn", "offered")
+        ),
+        None,
+    )
     if last is None:
         return _refused("there is no message yet")
     if not text:
@@ -63,14 +70,6 @@ def edit_last(
 
 def _refused(why: str) -> Reply:
     return Reply(ok=False, data={"reason": why}, text=f"Not sent again: {why.rstrip('.')}.")
-
-
-def _last_message(record: SessionRecord) -> ItemRecord | None:
-    """Return the newest message of a person that was not taken back."""
-    for item in reversed(list(record.queue.items.values())):
-        if item.kind is m.ItemKind.MESSAGE and item.state not in ("withdrawn", "offered"):
-            return item
-    return None
 
 
 def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> StoredEntry:

@@ -47,7 +47,7 @@ def goal(
 ) -> Reply:
     """Set a goal; without arguments show the current one."""
     if not text and not (gates or turns or tokens or minutes):
-        return _status(client)
+        return goal_status.function(client)
     order = m.SetGoal(text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes)
     return _set(client, order, gates)
 
@@ -55,7 +55,8 @@ def goal(
 @goal.verb("status", "Show how far the goal is.")
 def goal_status(client: SessionClient) -> Reply:
     """Show the current goal."""
-    return _status(client)
+    data = _view(client)
+    return Reply(data=data, text=draw_goal(data))
 
 
 @goal.verb("pause", "Begin no further turn for the goal; a running one ends.")
@@ -100,11 +101,6 @@ def next_goal(
         text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes, is_next=True
     )
     return _set(client, order, gates)
-
-
-def _status(client: SessionClient) -> Reply:
-    data = _view(client)
-    return Reply(data=data, text=draw_goal(data))
 
 
 def _view(client: SessionClient) -> dict[str, Any]:

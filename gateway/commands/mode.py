@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ...machines.permission_mode import Mode
@@ -53,7 +52,11 @@ def model(
     if record.run is not None or m.AGENT_TOOL in record.tools:
         return Reply(ok=False, text="This session belongs to an external agent with its own model.")
     if not name:
-        return _current(client, record)
+        why = "chosen with `/model`" if record.chosen_model else "chosen at the start"
+        known = known_names(model_configs(client.services.config.models))
+        data = {"model": record.model, "is_chosen": bool(record.chosen_model), "known": known}
+        text = f"model {record.model}: {why}. There are: {', '.join(known)}."
+        return Reply(data=data, text=text)
     try:
         profile, choice = client.services.profile_with(record, name)
     except SteersmanError as error:
@@ -64,11 +67,3 @@ def model(
     client.change_model(profile)
     line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
     return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.")
-
-
-def _current(client: SessionClient, record: SessionRecord) -> Reply:
-    why = "chosen with `/model`" if record.chosen_model else "chosen at the start"
-    names = known_names(model_configs(client.services.config.models))
-    data = {"model": record.model, "is_chosen": bool(record.chosen_model), "known": names}
-    known = ", ".join(names)
-    return Reply(data=data, text=f"model {record.model}: {why}. There are: {known}.")

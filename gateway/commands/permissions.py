@@ -60,7 +60,8 @@ def allow(
     known = _tools(client)
     if not (is_rule_tool(tool, known) and _may_be_offered(client, tool, known)):
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
-    match = _unquoted(pattern)
+    is_quoted = len(pattern) > 1 and pattern[0] == pattern[-1] and pattern[0] in "\"'"
+    match = pattern[1:-1] if is_quoted else pattern
     answer = client.ask(m.Allow(tool=tool, pattern=match))
     text = f"Allowed for the rest of this session: {tool} {shlex.quote(match)}."
     return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=text)
@@ -108,7 +109,3 @@ def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) ->
         or running.status(server).state in ("unused", "starting")
     ]
     return any(is_of_server(name, server) for server in unheard)
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text

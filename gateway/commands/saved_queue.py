@@ -56,7 +56,11 @@ def restore_queue(
     if isinstance(found, Reply):
         return found
     if found is None:
-        return _list_here(client)
+        data = client.queue()
+        if data["items"]:
+            return _listed(data)
+        text = "Nothing is saved here. `/queue restore --list` lists all sessions."
+        return Reply(data=data, text=text)
     if session and not _is_new(client):
         return _bring(client, found, way_of(merge, replace, keep))
     if session and (refused := _go_there(client, found)) is not None:
@@ -183,15 +187,6 @@ def waits_here(client: SessionClient) -> str:
     if not client.describe().is_offline:
         return ""
     return f" {waiting_text(client.session, is_run=client.record().run is not None)}"
-
-
-def _list_here(client: SessionClient) -> Reply:
-    data = client.queue()
-    if data["items"]:
-        return _listed(data)
-    return Reply(
-        data=data, text="Nothing is saved here. `/queue restore --list` lists all sessions."
-    )
 
 
 def saved_list(found: Saved) -> Reply:

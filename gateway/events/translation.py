@@ -325,9 +325,7 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: c.Stamp) -> lis
             return [steered(record.queue, item, entry.turn, entry.step, at) for item in entry.items]
         case e.Offered() | e.SteerArrived():
             return of_child(entry, record, at)
-        case e.Queued():  # by a child or for a goal: no message of a person
-            return []
-        case e.NoEvent():
+        case e.Queued() | e.NoEvent():  # queued by a child or for a goal: no message of a person
             return []
         case _:
             assert_never(entry)

@@ -76,7 +76,6 @@ def salvage_home(paths: Paths, target: Path) -> SalvageReport:
 
 def _copied(paths: Paths, target: Path) -> Iterator[str]:
     """Copy what else belongs to the home; yields a sentence about each file that cannot be read."""
-    faults: list[str] = []
     try:
         shutil.copytree(
             paths.state,
@@ -86,10 +85,9 @@ def _copied(paths: Paths, target: Path) -> Iterator[str]:
             dirs_exist_ok=True,
         )
     except shutil.Error as error:
-        faults += [f"{source}: {why}" for source, _, why in error.args[0]]
+        yield from (f"{source}: {why}" for source, _, why in error.args[0])
     if paths.config_file.is_file():
         shutil.copyfile(paths.config_file, target / "config.toml")
-    yield from faults
 
 
 def _parents_first(found: SalvagedRows) -> list[str]:

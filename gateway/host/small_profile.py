@@ -32,9 +32,9 @@ def wants_small(agent: AgentSettings, choice: Choice | None) -> bool:
 
 def made_small(profile: AgentProfile, agent: AgentSettings) -> AgentProfile:
     """Return a profile for a small model; a prompt of the person's own is added to the short one."""
-    usual = shipped().agents["assistant"].system
-    own = "" if agent.system == usual else f"\n{agent.system.strip()}"
-    tools = tuple(name for name in TOOLS if name in agent.tools or name not in usual_tools())
+    usual = shipped().agents["assistant"]
+    own = "" if agent.system == usual.system else f"\n{agent.system.strip()}"
+    tools = tuple(name for name in TOOLS if name in agent.tools or name not in usual.tools)
     return replace(
         profile,
         model=BlocksDialect(profile.model),
@@ -42,8 +42,3 @@ def made_small(profile: AgentProfile, agent: AgentSettings) -> AgentProfile:
         tools=tools,
         server_tools=(),
     )
-
-
-def usual_tools() -> tuple[str, ...]:
-    """Name the tools of the shipped agent."""
-    return shipped().agents["assistant"].tools

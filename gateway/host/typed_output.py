@@ -17,17 +17,6 @@ AGAIN = "Your answer does not fit the schema: {fault}. Answer again, with the JS
 _LONGEST = 500  # characters of a fault
 
 
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _without_fence(text: str) -> str:
-    """Return what is in a text that is one fenced block; any other text as it is."""
-    head, _, rest = text.strip().partition("\n")
-    is_fenced = head.rstrip() in ("```", "```json") and rest.endswith("\n```")
-    return rest.removesuffix("\n```") if is_fenced else text
-
-
 class TypedOutput:
     """The type of an agent's answers: a pydantic model, a dataclass, a msgspec struct, or a plain type.
 
@@ -38,7 +27,7 @@ class TypedOutput:
         self._kind = kind
         self._adapter: TypeAdapter[Any] | None = None
         try:
-            if _is_struct(kind):
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                 schema = msgspec.json.schema(kind)
             else:
                 self._adapter = TypeAdapter(kind)
@@ -50,7 +39,9 @@ class TypedOutput:
 
     def read(self, text: str) -> tuple[Any, str]:
         """Return the value of an answer, and what is wrong with it; empty if nothing is."""
-        data = _without_fence(text)
+        head, _, rest = text.strip().partition("\n")
+        is_fenced = head.rstrip() in ("```", "```json") and rest.endswith("\n```")
+        data = rest.removesuffix("\n```") if is_fenced else text
         try:
             if self._adapter is not None:
                 return self._adapter.validate_json(data), ""

@@ -275,8 +275,10 @@ class Trace:
         messages = self.last.setdefault(_addressee(entry), deque(maxlen=LAST))
         messages.append({**at, "kind": kind_of(type(entry))})
         before, self._states = self._states, _states(self.record)
+        reasons = [str(value) for name in _REASONS if (value := getattr(entry, name, ""))]
+        cause = ": ".join([kind_of(type(entry)), *reasons[:1]])
         moved = [
-            {**at, "what": name, "from": before.get(name, ""), "to": state, "cause": _cause(entry)}
+            {**at, "what": name, "from": before.get(name, ""), "to": state, "cause": cause}
             for name, state in self._states.items()
             if before.get(name) != state
         ]
@@ -321,9 +323,3 @@ def _addressee(entry: e.Entry) -> str:
     if getattr(entry, "child", "") and not getattr(entry, "item", ""):
         return "children"
     return "turn" if getattr(entry, "turn", "") else "session"
-
-
-def _cause(entry: e.Entry) -> str:
-    """Return the kind of an entry, with its reason if it has one."""
-    reasons = [str(value) for name in _REASONS if (value := getattr(entry, name, ""))]
-    return ": ".join([kind_of(type(entry)), *reasons[:1]])

@@ -46,17 +46,12 @@ class EntryFilter(Value):
 
 
 def listed(store: Store, session: str, wanted: EntryFilter) -> Iterator[dict[str, Any]]:
-    """Yield the selected entries, oldest first."""
+    """Yield the selected entries, oldest first: number, time, kind, and own fields of each."""
     for stored in store.entries(session, wanted.after, wanted.upto):
         if wanted.wants(stored):
-            yield entry_view(stored)
-
-
-def entry_view(stored: StoredEntry) -> dict[str, Any]:
-    """Return an entry as programs see it: its number, its time, its kind, its own fields."""
-    kind = stored.data.get("kind", "")
-    fields = {name: value for name, value in stored.data.items() if name != "kind"}
-    return {"seq": stored.seq, "time": iso(stored.time), "kind": kind, **fields}
+            fields = {name: value for name, value in stored.data.items() if name != "kind"}
+            kind = stored.data.get("kind", "")
+            yield {"seq": stored.seq, "time": iso(stored.time), "kind": kind, **fields}
 
 
 def entry_line(view: dict[str, Any]) -> str:

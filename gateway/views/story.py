@@ -160,7 +160,12 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
         case "pending":
             return _pending(record, item, is_owned)
         case "running":
-            return _running(record, item, is_owned)
+            if not is_owned:
+                gone = "Its turn was cut off: the program that ran it is gone."
+                return gone, _resume(record, is_owned)
+            turn = record.turns.get(item.turn) or record.turns.get(record.turn)
+            doing = _doing(turn) if turn else "runs"
+            return f"It is being answered: turn {item.turn} {doing}.", ""
         case "interrupted":
             turn = record.turns.get(item.turn)
             cause = plain_words(turn.cause) if turn is not None else "an interrupt"
@@ -226,14 +231,6 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
         how = f"`steersman queue steer {item.number} --session {record.id}` hands it over now"
         return text, how
     return f"It is the next to run{f', after {ahead} more' if ahead else ''}.", ""
-
-
-def _running(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
-    if not is_owned:
-        text = "Its turn was cut off: the program that ran it is gone."
-        return text, _resume(record, is_owned)
-    turn = record.turns.get(item.turn) or record.turns.get(record.turn)
-    return f"It is being answered: turn {item.turn} {_doing(turn) if turn else 'runs'}.", ""
 
 
 def _steered(record: SessionRecord, item: ItemRecord) -> Outlook:

@@ -174,7 +174,9 @@ class DeviceFile:
         with self._changed() as known:
             _check_free(known, name)
             code = "".join(secrets.choice(_LETTERS) for _ in range(8))
-            known.codes[:] = [other for other in known.codes if _is_valid(other, name, now)]
+            known.codes[:] = [
+                other for other in known.codes if other.name != name and now < other.expires
+            ]
             expires = now + CODE_SECONDS
             known.codes.append(Code(name=name, scope=scope, hash=_hash(code), expires=expires))
         return f"{code[:4]}-{code[4:]}"
@@ -214,10 +216,6 @@ def _check_free(known: Known, name: str) -> None:
         raise UsageError(
             f"there is a device `{name}` already", f"`steersman devices revoke {name}` shuts it out"
         )
-
-
-def _is_valid(code: Code, name: str, now: float) -> bool:
-    return code.name != name and now < code.expires
 
 
 def _add(

@@ -50,6 +50,8 @@ def openapi(prefix: str, table: Sequence[Entry]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     kinds: list[Any] = [ProblemAnswer, *get_args(Event), *EXTENDED.values()]
     bodies: dict[str, Any] = {}
+    content = {"application/problem+json": {"schema": _reference(ProblemAnswer.__name__)}}
+    problem = {"description": "Why not, and what to do.", "content": content}
     for entry in table:
         answers = _members(get_type_hints(entry.handler)["return"])
         kinds += [kind for kind in answers if kind not in TEXTS]
@@ -58,7 +60,7 @@ def openapi(prefix: str, table: Sequence[Entry]) -> dict[str, Any]:
             "summary": (entry.handler.__doc__ or "").strip().partition("\n")[0],
             "description": f"Needs the scope `{entry.scope}`.",
             "parameters": list(_parameters(entry, answers)),
-            "responses": {**_responses(entry, answers), "default": _problem()},
+            "responses": {**_responses(entry, answers), "default": problem},
         }
         if entry.body is not None:
             name = entry.body.__name__
@@ -135,11 +137,6 @@ def _responses(entry: Entry, answers: Sequence[Any]) -> dict[str, Any]:
         what = found.setdefault(str(status), {"description": "Done.", "content": {}})
         what["content"][content] = {"schema": schema}
     return found
-
-
-def _problem() -> dict[str, Any]:
-    content = {"application/problem+json": {"schema": _reference(ProblemAnswer.__name__)}}
-    return {"description": "Why not, and what to do.", "content": content}
 
 
 def _parameters(entry: Entry, answers: Sequence[Any]) -> Iterator[dict[str, Any]]:
