@@ -1,6 +1,7 @@
 """A home: its store, and its sessions by the names that people type."""
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -103,6 +104,14 @@ def whole_row(store: Store, row: SessionRow) -> SessionRow:
 
     made = row_of(load_record(store, row.session))
     return replace(made, session=row.session, root=row.root, place=row.place)
+
+
+def depth_of(session: str, parents: Mapping[str, str]) -> int:
+    """Return how many ancestors a session has; those that are not known, or its own, are none."""
+    seen = [session]
+    while (parent := parents.get(seen[-1], "")) in parents and parent not in seen:
+        seen.append(parent)
+    return len(seen) - 1
 
 
 def refuse_run(row: SessionRow) -> None:

@@ -16,10 +16,9 @@ from ...journal.lock import host_name
 from ...journal.recovery import load_record
 from ...journal.store import Commit, Lease, Loaded, SessionRow, Store
 from ...machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
-from ..host.offline_writer import claimed
-from .home import whole_row
+from ..host.offline_writer import BATCH, claimed
+from .home import depth_of, whole_row
 
-_BATCH = 500  # entries in a commit
 _NAMED = 5  # sessions that a message names
 
 
@@ -36,7 +35,10 @@ def move_home(source: Store, target: Store) -> Iterator[tuple[SessionRow, int]]:
                 f"{owners[first[0]].process} has session `{first[0]}` open",
                 f"leave all sessions first; open: {', '.join(first)}",
             )
-    for row in _parents_first([whole_row(source, row) for row in source.sessions()]):
+    rows = [whole_row(source, row) for row in source.sessions()]
+    parents = {row.session: row.parent for row in rows}
+    rows.sort(key=lambda row: (depth_of(row.session, parents), row.created, row.session))
+    for row in rows:  # parents first
         with claimed(source, row.session):
             yield row, _move(source, target, row)
     known = {(found.schedule, found.planned) for found in target.occurrences()}
@@ -48,19 +50,6 @@ def move_home(source: Store, target: Store) -> Iterator[tuple[SessionRow, int]]:
             and (occurrence.schedule, occurrence.planned) not in known
         ]
         target.note(watch, found)
-
-
-def _parents_first(rows: list[SessionRow]) -> list[SessionRow]:
-    """Order rows so that a family's root is made before its children, the oldest families first."""
-    above = {row.session: row.parent for row in rows}
-
-    def depth(session: str) -> int:
-        seen = [session]
-        while (parent := above.get(seen[-1], "")) and parent in above and parent not in seen:
-            seen.append(parent)
-        return len(seen)
-
-    return sorted(rows, key=lambda row: (depth(row.session), row.created, row.session))
 
 
 def _move(source: Store, target: Store, row: SessionRow) -> int:
@@ -102,7 +91,7 @@ def _copy_entries(source: Store, target: Store, lease: Lease, loaded: Loaded, af
     entries = iter(source.entries(lease.session, after))
     seq = after
     while True:
-        batch = list(islice(entries, _BATCH))
+        batch = list(islice(entries, BATCH))
         if not batch and seq > after:
             return
         seq += len(batch)

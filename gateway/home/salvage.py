@@ -27,8 +27,8 @@ from ...machines.errors import SteersmanError, UsageError
 from ...machines.value import Value
 from ...workflows.paths import Paths, make_private, write_private
 from ..host.offline_writer import writing
+from .home import depth_of
 
-_BATCH = 500  # entries in a commit
 _LEFT = ("journal.db*", "journal.lock", "locks", "bells", "sockets", "lost")
 """What a new home makes by itself."""
 
@@ -61,7 +61,9 @@ def salvage_home(paths: Paths, target: Path) -> SalvageReport:
     lost = list(_copied(paths, target))
     with closing(SqliteStore.open(state)) as store:
         saved = dict[str, int]()
-        for session in _parents_first(found):
+        names = sorted({*found.entries, *found.rows})
+        parents = {session: str(_opened(found, session).get("parent", "")) for session in names}
+        for session in sorted(names, key=lambda name: depth_of(name, parents)):
             entries, faults = _session(store, found, session, target / "lost")
             lost += faults
             if entries or not faults:
@@ -90,23 +92,6 @@ def _copied(paths: Paths, target: Path) -> Iterator[str]:
         shutil.copyfile(paths.config_file, target / "config.toml")
 
 
-def _parents_first(found: SalvagedRows) -> list[str]:
-    """Order the sessions so that each comes after its parent."""
-    parents = {session: _opened(found, session).get("parent", "") for session in found.entries}
-    ordered = list[str]()
-
-    def add(session: str) -> None:
-        if session not in ordered:
-            above, parents[session] = parents.get(session, ""), ""
-            if above in parents:
-                add(above)
-            ordered.append(session)
-
-    for session in sorted({*found.entries, *found.rows}):
-        add(session)
-    return ordered
-
-
 def _opened(found: SalvagedRows, session: str) -> dict[str, Any]:
     """Return the first entry of a session as data; empty if it cannot be read."""
     with suppress(SteersmanError, KeyError):
@@ -132,8 +117,7 @@ def _session(store: Store, found: SalvagedRows, session: str, lost: Path) -> tup
         if kept or not length:
             store.create(made)
             with writing(store, session) as writer:
-                for at in range(0, len(kept), _BATCH):
-                    writer.keep(kept[at : at + _BATCH], with_snapshot=True)
+                writer.keep_all(kept)
     except SteersmanError as error:
         return 0, [f"{session}: {error}"]
     if len(kept) == length:

@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ MOST = 1 << 20
 OLD = 3
 """Files of the log that are kept besides the current one."""
 _GATHERED = 0.1  # seconds in which changes of queues gather before they are written
+BATCH = 500
+"""Entries of another journal in one commit."""
 LINE = 2_000
 """Characters of one event in the log."""
 
@@ -233,10 +235,15 @@ class OfflineWriter:
             ]
         )
 
+    def keep_all(self, entries: Sequence[tuple[StoredEntry, Entry]]) -> None:
+        """Append any number of entries that were stored in another journal; see `keep`."""
+        for at in range(0, len(entries), BATCH):
+            self.keep(entries[at : at + BATCH], with_snapshot=True)
+
     def keep(
         self, entries: Iterable[tuple[StoredEntry, Entry]], *, with_snapshot: bool = False
     ) -> None:
-        """Append entries that were stored in another journal. Raises `LeaseLost`, `StoreDamaged`."""
+        """Append entries in one commit. Raises `LeaseLost`, `StoreDamaged`."""
         kept: list[StoredEntry] = []
         for stored, entry in entries:
             apply(self.record, entry, stored.seq, stored.time)

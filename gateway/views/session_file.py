@@ -41,7 +41,6 @@ LIMIT = 256 * 1024 * 1024
 _DEEPEST = (
     DEEPEST + 36
 )  # what the arguments of a call may have, in all that a journal has around them
-_BATCH = 500
 _FENCE = "````"
 
 
@@ -243,8 +242,7 @@ def imported(
         )
     )
     with writing(store, session) as offline_writer:
-        for at in range(0, len(entries), _BATCH):
-            offline_writer.keep(entries[at : at + _BATCH], with_snapshot=True)
+        offline_writer.keep_all(entries)
     return session, True
 
 
