@@ -541,10 +541,14 @@ class SessionHandle:
             command = call(name, arguments)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        reply: Reply | None = await asyncio.to_thread(self._client.run, command)
-        if reply is None or not reply.ok:
-            raise UsageError(reply.text if reply is not None else f"{name} was refused")
-        return dict(reply.data)
+        return _done(await asyncio.to_thread(self._client.run, command), name)
+
+
+def _done(reply: Reply | Receipt | None, name: str) -> dict[str, Any]:
+    """Return the data of a command that was carried out. Raises `UsageError` if it was refused."""
+    if not isinstance(reply, Reply) or not reply.ok:
+        raise UsageError(reply.text if isinstance(reply, Reply) else f"{name} was refused")
+    return dict(reply.data)
 
 
 def _parent_of(store: Store, session: str) -> str:
@@ -596,10 +600,7 @@ class SessionElsewhere(SessionHandle):
         return self._receipt(event)
 
     async def _command(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        reply = await self._called("command", None, name=name, arguments=arguments)
-        if not isinstance(reply, Reply) or not reply.ok:
-            raise UsageError(reply.text if isinstance(reply, Reply) else f"{name} was refused")
-        return dict(reply.data)
+        return _done(await self._called("command", None, name=name, arguments=arguments), name)
 
     async def answer(
         self, question: str, choice: Choice, reason: str = "", user: str | Person | None = None
@@ -607,9 +608,7 @@ class SessionElsewhere(SessionHandle):
         """Answer a question; see `SessionHandle.answer`."""
         _one_of(choice, Choice, "choice")
         given = {"id": question, "choice": choice, "reason": reason}
-        reply = await self._called("answer", user, **given)
-        if not isinstance(reply, Reply) or not reply.ok:
-            raise UsageError(reply.text if isinstance(reply, Reply) else "it was refused")
+        _done(await self._called("answer", user, **given), "it")
 
     def queue(self) -> dict[str, Any]:
         """Return the queue; see `SessionHandle.queue`."""
