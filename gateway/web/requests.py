@@ -48,9 +48,7 @@ class NewMessage(Body):
     """A message, as it would be typed; `as`: what it is to become, whatever its words."""
 
     text: Annotated[str, Field(min_length=1)]
-    said_as: Annotated[
-        Literal["auto", "queue", "steer", "interrupt"], Field(alias="as", default="auto")
-    ]
+    said_as: Literal["auto", "queue", "steer", "interrupt"] = Field("auto", alias="as")
 
 
 class NewCommand(Body):
@@ -83,55 +81,45 @@ class GivenAnswer(Body):
 class Sessions(Query):
     """Which sessions are listed: a page of those that fit every word that is given."""
 
-    limit: Annotated[int, Field(ge=1, le=MOST_SESSIONS, description="At most so many.")] = 200
-    after: Annotated[str, Field(description="The `next` of the page before.")] = ""
-    find: Annotated[
-        str, Field(description="Part of the name, title, folder, id, agent or workflow.")
-    ] = ""
-    folder: Annotated[str, Field(description="The folder, whole.")] = ""
-    state: Annotated[str, Field(description="A state, as in the list.")] = ""
+    limit: int = Field(200, ge=1, le=MOST_SESSIONS, description="At most so many.")
+    after: str = Field("", description="The `next` of the page before.")
+    find: str = Field("", description="Part of the name, title, folder, id, agent or workflow.")
+    folder: str = Field("", description="The folder, whole.")
+    state: str = Field("", description="A state, as in the list.")
 
 
 class Where(Query):
     """A folder in which a session may begin."""
 
-    folder: Annotated[str, Field(description="The folder; the person's own if it is left out.")] = (
-        ""
-    )
+    folder: str = Field("", description="The folder; the person's own if it is left out.")
 
 
 class JournalPart(Query):
     """Which events are meant."""
 
-    after: Annotated[str, Field(description="As `Last-Event-ID`, where no header can be sent.")] = (
-        ""
+    after: str = Field("", description="As `Last-Event-ID`, where no header can be sent.")
+    upto: Number | None = Field(
+        None, description="Return the events of the journal up to this entry as JSON instead."
     )
-    upto: Annotated[
-        Number | None,
-        Field(description="Return the events of the journal up to this entry as JSON instead."),
-    ] = None
 
 
 class AtMoment(Query):
     """A moment in a session's past."""
 
-    at: Annotated[
-        str,
-        Field(description="An entry's number, or a time as for the option `--at` of `inspect`."),
-    ] = ""
+    at: str = Field(
+        "", description="An entry's number, or a time as for the option `--at` of `inspect`."
+    )
 
 
 class UpTo(Query):
     """The newest entry that is looked at."""
 
-    at: Annotated[
-        Number, Field(description="The number of the last entry that is looked at; 0: the newest.")
-    ] = 0
+    at: Number = Field(
+        0, description="The number of the last entry that is looked at; 0: the newest."
+    )
 
 
 class Named(Query):
     """A message of a session."""
 
-    message: Annotated[
-        str, Field(description="Its number, id, receipt or client id, or `last`.")
-    ] = "last"
+    message: str = Field("last", description="Its number, id, receipt or client id, or `last`.")
