@@ -20,7 +20,7 @@ from ...gateway.views.dry_run import (
     draw_explanation,
     explanation,
 )
-from ...gateway.wording.acknowledgement import Acknowledged, acknowledgement_text
+from ...gateway.wording.acknowledgement import acknowledgement_text
 from ...machines.classification import classify
 from ...machines.delivery import Delivery, Relation, current_spelling
 from ...machines.disposition import AutoQueue, BusyMode, Situation, Strategy
@@ -364,7 +364,8 @@ def _acknowledgement(data: dict[str, Any], text: str) -> str:
     children = [
         delivery["who"] for delivery in data["receives"] if delivery["what"] == Delivery.STEER
     ]
-    return acknowledgement_text(data["ack"], Acknowledged(text, 2, data["matched"], children))
+    message = {"text": text, "number": 2, "matched": data["matched"], "children": children}
+    return acknowledgement_text(data["ack"], message)
 
 
 def _state(dry: DryRun) -> str:

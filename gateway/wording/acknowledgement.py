@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...machines import protocol as m
 from ...machines.pattern import lazy_pattern
@@ -37,20 +37,8 @@ MOST = 100
 """Reverted paths that are listed where a person may look for one: a run may change thousands."""
 
 
-class Acknowledged(NamedTuple):
-    """The facts of an acknowledgement: the message, its number, the deciding word, its recipients.
-
-    `replaces` is the number of the message whose turn it stops. `columns` is the width of the line that
-    quotes the message, 0 where that is not known.
-    """
-
-    text: str
-    number: int | None = None
-    matched: str | None = None
-    children: Sequence[str] = ()
-    user: str = ""
-    replaces: int | None = None
-    columns: int = 0
+About = Mapping[str, Any]
+"""A message that is acknowledged: `text`, and what is known of the other fields of `accepted`."""
 
 
 def accepted(
@@ -92,44 +80,38 @@ def accepted(
 
 def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True, columns: int = 0) -> str:
     """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
-    message = Acknowledged(
-        text=event["text"],
-        number=event["number"],
-        matched=event["matched"],
-        children=event.get("children", ()),
-        user=event.get("user", ""),
-        replaces=event.get("replaces"),
-        columns=columns,
-    )
-    return acknowledgement_text(event["ack"], message, can_utf8=can_utf8)
+    return acknowledgement_text(event["ack"], event, can_utf8=can_utf8, columns=columns)
 
 
-def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bool = True) -> str:
+def acknowledgement_text(
+    ack: str | None, message: About, *, can_utf8: bool = True, columns: int = 0
+) -> str:
     """Return the text of an acknowledgement; empty if there is none of this name.
 
-    Its first line ends with the sender, where that is not the owner of the session.
+    Its first line ends with the sender, where that is not the owner of the session. `columns` is the
+    width of the line that quotes the message, 0 where that is not known.
     """
     text = TEXTS.get(ack or "")
     if text is None:
         return ""
-    by = f" (from {who})" if (who := sender(message.user)) else ""
-    columns = message.columns and max(1, message.columns - len(by))
+    by = f" (from {who})" if (who := sender(message.get("user", ""))) else ""
     template = plain(text if isinstance(text, str) else text(message), can_utf8)
-    first, *rest = _filled(template, message._replace(columns=columns)).split("\n")
+    first, *rest = _filled(template, message, columns and max(1, columns - len(by))).split("\n")
     return "\n".join((first + by, *rest))
 
 
-def _filled(template: str, message: Acknowledged) -> str:
+def _filled(template: str, message: About, columns: int) -> str:
     """Put the facts of a message into a text of `TEXTS`; what it quotes is cut to one line."""
+    number = message.get("number")
     facts = {
-        "{number}": f" #{message.number}" if message.number else "",
-        "{children}": " and ".join(message.children or ("the subagent",)),
-        "{matched}": str(message.matched),
-        "{text}": message.text,
+        "{number}": f" #{number}" if number else "",
+        "{children}": " and ".join(message.get("children") or ("the subagent",)),
+        "{matched}": str(message.get("matched")),
+        "{text}": message["text"],
     }
     lead, quote, after = template.partition("{quoted}")
     lead, after = (_PLACE.sub(lambda found: facts[found[0]], part) for part in (lead, after))
-    return (cut(lead, message.text, message.columns) if quote else lead) + after
+    return (cut(lead, message["text"], columns) if quote else lead) + after
 
 
 def plain(text: str, can_utf8: bool) -> str:
@@ -148,15 +130,15 @@ def cut(lead: str, text: str, columns: int = 0) -> str:
     return f'{lead}"{line}"'
 
 
-def _interrupting(message: Acknowledged) -> str:
-    said = "Interrupting for{number}: {quoted}" if message.number else "Interrupting."
-    old = message.replaces
+def _interrupting(message: About) -> str:
+    said = "Interrupting for{number}: {quoted}" if message.get("number") else "Interrupting."
+    old = message.get("replaces")
     return f"{said}\n`/queue resume {old}` brings #{old} back." if old else said
 
 
-TEXTS: dict[str, str | Callable[[Acknowledged], str]] = {
+TEXTS: dict[str, str | Callable[[About], str]] = {
     "already_stopping": lambda message: (
-        "Already stopping.{number} runs next." if message.number else "Already stopping."
+        "Already stopping.{number} runs next." if message.get("number") else "Already stopping."
     ),
     "finalizing": "The session is ending, so the message was not accepted. Your text: {text}",
     "interrupt_detected": '⚠️ Interrupt detected: "{matched}"',
@@ -169,7 +151,7 @@ TEXTS: dict[str, str | Callable[[Acknowledged], str]] = {
     "revert_hint": "Nothing runs, so this is a message. /revert restores files.",
     "steered": lambda message: (
         'Steering with{number}: {quoted}\n"{matched}" steers.'
-        if message.matched
+        if message.get("matched")
         else "Steering with{number}: {quoted}"
     ),
     "no_subagent": "No subagent of that name works: /agents lists them. Your text: {text}",
@@ -215,11 +197,11 @@ def waiting_text(session: str, *, is_run: bool) -> str:
 
 def rejected_text(event: RejectedEvent, *, can_utf8: bool = True) -> str:
     """Return a `rejected` event as text: why, the message, and on a second line the next step."""
-    reason, message = event["reason"], Acknowledged(event["text"])
+    reason = event["reason"]
     hint = f"\n  {hint}" if (hint := event.get("hint")) else ""
-    if said := acknowledgement_text(reason, message, can_utf8=can_utf8):
+    if said := acknowledgement_text(reason, event, can_utf8=can_utf8):
         return f"{said}{hint}"
-    text = f"the message was not accepted. Your text: {message.text}"
+    text = f"the message was not accepted. Your text: {event['text']}"
     if why := REJECTIONS.get(reason):
         return f"{why[:1].upper()}{why[1:]}, so {text}{hint}"
     return f"{text[:1].upper()}{text[1:]}\n  {reason}{hint}"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from steersman.gateway.events.contract import Event
 from steersman.gateway.events.translation import EventPublisher
-from steersman.gateway.wording.acknowledgement import Acknowledged, acknowledgement_text
+from steersman.gateway.wording.acknowledgement import acknowledgement_text
 from steersman.machines import protocol as m
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, DispositionRow, Intent
 from steersman.machines.policy import Policy
@@ -200,7 +200,7 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
 )
 def test_a_quoted_message_is_cut_at_a_word(text: str, shown: str) -> None:
     """It has 40 characters of its own, whatever stands before it."""
-    said = acknowledgement_text("queued", Acknowledged(text=text, number=2))
+    said = acknowledgement_text("queued", {"text": text, "number": 2})
     assert said == f'📥 Queued #2: "{shown}"'
 
 
@@ -215,6 +215,6 @@ def test_a_quoted_message_is_cut_at_a_word(text: str, shown: str) -> None:
 def test_a_quoted_message_fills_the_line_of_a_terminal(columns: int, shown: str) -> None:
     """With the name of its sender it has one line, unless that is very short."""
     text = "make it focus on ownership rather than on borrowing"
-    message = Acknowledged(text=text, number=2, user="ann", columns=columns)
-    said = acknowledgement_text("queued", message)
+    message = {"text": text, "number": 2, "user": "ann"}
+    said = acknowledgement_text("queued", message, columns=columns)
     assert said == f'📥 Queued #2: "{shown}" (from ann)'
