@@ -6,7 +6,8 @@ It holds a lock in the state folder for as long as it lives, in which it stands 
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +23,20 @@ OPENING = 120.0
 """Seconds that the opening of a session may take: its model may have to be loaded."""
 
 
-class Serving:
-    """The place of the one program that serves a home."""
-
-    def __init__(self, state: Path) -> None:
-        self._folder = PrivateFolder.open(make_private(state), create=True)
-        self._lock = Lock(self._folder, SERVING)
-
-    def take(self, owner: Owner) -> None:
-        """Become the program that serves the home. Raises `UsageError` if another one does."""
-        if not self._lock.take():
-            other = self._lock.owner()
+@contextmanager
+def alone(folder: Path, name: str, owner: Owner, does: str, hint: str) -> Generator[None]:
+    """Be the one program that holds a lock. Raises `UsageError` if another one `does` that."""
+    with closing(PrivateFolder.open(make_private(folder), create=True)) as place:
+        lock = Lock(place, name)
+        if not lock.take():
+            other = lock.owner()
             who = other.process if other is not None else "another process"
-            raise UsageError(
-                f"{who} serves this home already", "`steersman serve status` shows where"
-            )
-        self._lock.sign(owner)
-
-    def close(self) -> None:
-        """Let go."""
-        self._lock.release()
-        self._folder.close()
+            raise UsageError(f"{who} {does} already", hint)
+        try:
+            lock.sign(owner)
+            yield
+        finally:
+            lock.release()
 
 
 def server_of(state: Path) -> Owner | None:

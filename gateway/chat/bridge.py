@@ -11,22 +11,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Never, cast
 
 from pydantic import ValidationError
 
-from ...journal.folder import PrivateFolder
-from ...journal.lock import Lock, this_process
+from ...journal.lock import this_process
 from ...machines.errors import ConfigError, SteersmanError, UsageError
 from ...machines.people import Person
 from ...workflows.document import is_table
 from ...workflows.extras import how_to_install
 from ...workflows.home_folder import expanded
-from ...workflows.paths import make_private
 from ..library import Home
+from ..serving import alone
 from .gateway_store import FIRST_PAUSE, LONGEST_PAUSE, GatewayStore, Unwritten
 from .message_writer import MessageWriter
 from .platform import Chosen, Gap, Inbound, Platform, Removed, Said
@@ -128,7 +125,8 @@ async def _join(
         )
     _check_names(gateway, people, platform)
     store = GatewayStore(home.state / "gateways" / f"{gateway}.sqlite")
-    with _alone(home.state, gateway):
+    owner, does = this_process("", time.time()), f"runs the gateway `{gateway}`"
+    with alone(home.state / "gateways", gateway, owner, does, "end it first"):
         await store.open()
         try:
             for name, chosen in options.items():
@@ -146,22 +144,6 @@ async def _join(
         finally:
             await platform.aclose()  # it may have something to remember yet
             await store.aclose()
-
-
-@contextmanager
-def _alone(state: Path, gateway: str) -> Generator[None]:
-    """Be the one program that runs a gateway. Raises `UsageError` if another one does."""
-    with closing(PrivateFolder.open(make_private(state / "gateways"), create=True)) as folder:
-        lock = Lock(folder, gateway)
-        if not lock.take():
-            other = lock.owner()
-            who = other.process if other is not None else "another process"
-            raise UsageError(f"{who} runs the gateway `{gateway}` already", "end it first")
-        try:
-            lock.sign(this_process("", time.time()))
-            yield
-        finally:
-            lock.release()
 
 
 def _first(faults: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Self
 
 from ...ports.process.own_python import module_command, search_path
 from ...workflows.home_folder import home_folder
@@ -26,54 +25,50 @@ WRONG = 2
 _PARTING = 10.0  # seconds in which a gateway has to end
 
 
-class GatewaySupervisor:
-    """Runs gateways between entering and leaving it."""
-
-    def __init__(self, names: Sequence[str], state: Path, environ: Mapping[str, str]) -> None:
-        self._names, self._state, self._environ = names, state, environ
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def __aenter__(self) -> Self:
-        """Start them."""
-        self._tasks = [asyncio.create_task(self._keep(name)) for name in self._names]
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        """End them, and wait until they have ended."""
-        for task in self._tasks:
+@asynccontextmanager
+async def gateways_running(
+    names: Sequence[str], state: Path, environ: Mapping[str, str]
+) -> AsyncGenerator[None]:
+    """Run gateways meanwhile; at the end, end them, and wait until they have ended."""
+    tasks = [asyncio.create_task(_keep(name, state, environ)) for name in names]
+    try:
+        yield
+    finally:
+        for task in tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _keep(self, name: str) -> None:
-        for pause in pauses():
-            code = await self._run(name)
-            if code == WRONG:
-                log.error("gateway %s: its settings are wrong: see gateways/%s.log", name, name)
-                return
-            log.warning("gateway %s ended with %s, and is started again", name, code)
-            await asyncio.sleep(pause)
 
-    async def _run(self, name: str) -> int:
-        """Run a gateway to its end, and return its exit code; a cancel ends it."""
-        folder = make_private(self._state / "gateways")
-        place = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(place, "wb") as output:
-            command = module_command("steersman", "gateway", "run", name)
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={**self._environ, **search_path(self._environ)},
-                cwd=home_folder(),
-                start_new_session=True,
-            )
-        try:
-            return await process.wait()
-        finally:
-            if process.returncode is None:
-                await _end(process)
+async def _keep(name: str, state: Path, environ: Mapping[str, str]) -> None:
+    for pause in pauses():
+        code = await _run(name, state, environ)
+        if code == WRONG:
+            log.error("gateway %s: its settings are wrong: see gateways/%s.log", name, name)
+            return
+        log.warning("gateway %s ended with %s, and is started again", name, code)
+        await asyncio.sleep(pause)
+
+
+async def _run(name: str, state: Path, environ: Mapping[str, str]) -> int:
+    """Run a gateway to its end, and return its exit code; a cancel ends it."""
+    folder = make_private(state / "gateways")
+    place = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(place, "wb") as output:
+        command = module_command("steersman", "gateway", "run", name)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**environ, **search_path(environ)},
+            cwd=home_folder(),
+            start_new_session=True,
+        )
+    try:
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            await _end(process)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -11,7 +11,7 @@ import ssl
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any, cast
 
@@ -27,13 +27,13 @@ from ...workflows.home_folder import expanded, home_folder
 from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
-from ..chat.gateway_supervisor import GatewaySupervisor
+from ..chat.gateway_supervisor import gateways_running
 from ..host.node import Node
 from ..host.scheduling import Scheduler
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
 from ..reach import Doorbell
-from ..serving import Serving, write_address
+from ..serving import SERVING, alone, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk
@@ -268,11 +268,13 @@ async def serve(
         doorbell.listeners.append(log_event)
     hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), doorbell.hear)
     hosts.recorders = (metrics := Metrics(),)
-    serving = Serving(paths.state)
+    serving = ExitStack()
     node: Node | None = None
     try:
         main = await asyncio.to_thread(hosts.of_folder, home_folder())
-        serving.take(this_process(main.runtime.node, time.time()))
+        owner = this_process(main.runtime.node, time.time())
+        hint = "`steersman serve status` shows where"
+        serving.enter_context(alone(paths.state, SERVING, owner, "serves this home", hint))
         await asyncio.to_thread(main.endpoint.listen)
         listener = _listener(host, port)
         place = listener.getsockname()[1]
@@ -311,7 +313,7 @@ async def serve(
         gateways = [name for name in main.config.gateways if name in GATEWAYS.by_name]
         async with (
             Scheduler(hosts, main, desk.call, environ),
-            GatewaySupervisor(gateways, paths.state, environ),
+            gateways_running(gateways, paths.state, environ),
         ):
             await server.serve(sockets=[listener])
         await desk.aclose()
