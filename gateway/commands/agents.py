@@ -43,10 +43,7 @@ def agents(client: SessionClient) -> Reply:
     return Reply(data={"agents": found}, text=draw_agents(found))
 
 
-@agents.verb("list", "Show the subagents as a tree.")
-def list_agents(client: SessionClient) -> Reply:
-    """Show the subagents as a tree."""
-    return agents.function(client)
+agents.verb("list", "Show the subagents as a tree.")(agents.function)
 
 
 @agents.verb("stop", "Stop a subagent and everything it started.")

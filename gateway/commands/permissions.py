@@ -29,10 +29,7 @@ def permissions(client: SessionClient) -> Reply:
     return Reply(data=client.view.redacted({**data, "yes": rules.default_yes}), text=text)
 
 
-@permissions.verb("list", "Show the rules in force.")
-def list_permissions(client: SessionClient) -> Reply:
-    """Show the rules in force."""
-    return permissions.function(client)
+permissions.verb("list", "Show the rules in force.")(permissions.function)
 
 
 @permissions.verb("explain", "Say what would happen to a call, and by which rule.")
