@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args
 from ...journal.queue_record import ItemRecord
 from ...journal.record import StopRecord
 from ...machines import protocol as m
-from ...machines.classification import addressee
 from ..client import SessionClient
 from ..wording.formats import plain_words, sender
 from .command import Argument, Reply, Text, command
@@ -53,9 +52,7 @@ def steer(
     client: SessionClient, text: Annotated[str, Argument("[@NAME|@parent] TEXT", is_rest=True)]
 ) -> Reply:
     """Send a steer; its outcome comes as an event."""
-    to, rest = addressee(text)
-    client.send_message(rest, "steer", to=to)
-    return Reply()
+    return Reply()  # a client sends it as a message, and runs no command
 
 
 @command(
@@ -67,7 +64,6 @@ def steer(
 )
 def smalltalk(client: SessionClient, text: Text) -> Reply:
     """Start a side talk; its outcome comes as an event."""
-    client.side_talk(text)
     return Reply()
 
 
