@@ -153,7 +153,7 @@ class RemoteSession:
             elif owner is None:
                 node, deadline = "", limit
                 if not self._is_here(row):
-                    raise _nobody(row)
+                    raise _unanswered(row, None, has_node=False)
                 self._take_in(row)
             elif owner.node != node:
                 node, deadline = owner.node, min(limit, now + OWNER_TIMEOUT)
@@ -220,8 +220,13 @@ def _lane(method: str, params: Mapping[str, Any]) -> m.Lane:
     return m.Lane.CONTROL if is_urgent else m.Lane.DATA
 
 
-def _unanswered(row: SessionRow, owner: Owner | None) -> Unanswered:
+def _unanswered(row: SessionRow, owner: Owner | None, *, has_node: bool = True) -> Unanswered:
     """Say why a message stays in the mailbox, and what gets it read."""
+    if not has_node:
+        return Unanswered(
+            f"session `{row.session}` has its files at `{row.place}`, where no node runs",
+            f"`steersman node --place {shlex.quote(row.place)}` there takes it. {KEPT}",
+        )
     if owner is None:
         why = f"no node of `{row.place}` has taken session `{row.session}` yet"
         return Unanswered(why, f"`steersman chat --resume {row.session}` takes it here. {KEPT}")
@@ -233,14 +238,6 @@ def _unanswered(row: SessionRow, owner: Owner | None) -> Unanswered:
     return Unanswered(
         f"{owner.process} has session `{row.session}` open and does not answer",
         f"It may be very busy. {KEPT}",
-    )
-
-
-def _nobody(row: SessionRow) -> Unanswered:
-    """Say that a session belongs to another machine, on which no program takes it."""
-    return Unanswered(
-        f"session `{row.session}` has its files at `{row.place}`, where no node runs",
-        f"`steersman node --place {shlex.quote(row.place)}` there takes it. {KEPT}",
     )
 
 
