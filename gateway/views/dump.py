@@ -25,7 +25,6 @@ from ...journal.history import entry_at, record_at, seq_at
 from ...journal.record import SessionRecord, apply, forget_conversation, without_conversation
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...machines.errors import UnknownSession
-from ...machines.value import Value
 from ..wording.formats import iso
 
 if TYPE_CHECKING:
@@ -79,14 +78,6 @@ class Dump(TypedDict):
     subagents: dict[str, dict[str, Any]]
 
 
-class _Living(Value):
-    """What only a live session has; `pids` by tool call."""
-
-    actors: Live
-    pids: dict[str, int]
-    letters: list[dict[str, Any]]
-
-
 def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[str, Any]:
     """Return everything that is known of a stored session except its conversation; changes nothing.
 
@@ -119,10 +110,14 @@ def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> d
         }
         for letter in runtime.dead_letters(session)
     ]
-    living = _Living(actors=live["actors"], pids=runtime.pids(session), letters=letters)
-    shown = replace(record, id=session)
     return _dump(
-        runtime.store, shown, trace, lambda child: dump_live(runtime, child, traces), living
+        runtime.store,
+        replace(record, id=session),
+        trace,
+        lambda child: dump_live(runtime, child, traces),
+        actors=live["actors"],
+        pids=runtime.pids(session),
+        letters=letters,
     )
 
 
@@ -144,10 +139,13 @@ def _dump(
     record: SessionRecord,
     trace: Trace,
     of_child: Callable[[str], dict[str, Any]],
-    living: _Living | None = None,
     *,
     is_past: bool = False,
+    actors: Live | None = None,
+    pids: Mapping[str, int] | None = None,
+    letters: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
+    """Put a dump together; only a live session has `actors`, `pids` by tool call, and dead `letters`."""
     trace.record.id = record.id
     data = encode_whole(without_conversation(record))
     for name in _CONVERSATION:
@@ -155,24 +153,24 @@ def _dump(
     owner = None if is_past else store.owner(record.id)
     held = {"pid": owner.pid, "since": iso(owner.started)} if owner else None
     lease = {"epoch": store.epoch(record.id), "node": owner.node if owner else "", **(held or {})}
-    is_known = living is not None or not (is_past or store.is_owned(record.id))
-    if living is not None:
-        _show_pids(data, living.pids)
+    is_known = actors is not None or not (is_past or store.is_owned(record.id))
+    if pids is not None:
+        _show_pids(data, pids)
     return {
         "version": VERSION,
         **data,
         "messages": record.spoken,
         "owner": held,
         "lease": None if is_past else lease,
-        "actors": _actors(trace, living.actors if living else {}, "stopped" if is_known else None),
+        "actors": _actors(trace, actors or {}, "stopped" if is_known else None),
         "transitions": list(trace.transitions),
-        "dead_letters": living.letters if living else None,
+        "dead_letters": letters,
         "hooks": list(trace.hooks),
         "subagents": dict(_subagents(record, of_child)),
     }
 
 
-def _show_pids(data: dict[str, Any], pids: dict[str, int]) -> None:
+def _show_pids(data: dict[str, Any], pids: Mapping[str, int]) -> None:
     """Add the process id to each call of a turn and of a run's step."""
     for turn in data["turns"].values():
         for call in turn["calls"].keys() & pids:
