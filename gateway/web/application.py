@@ -123,9 +123,7 @@ class Api:
                 if entry.query is not None:
                     request.state.query = entry.query.model_validate(dict(request.query_params))
                 if entry.body is not None:
-                    body = entry.body.model_validate_json(await request.body())
-                    self._access.check_scope(request.state.device, body.needs)
-                    request.state.body = body
+                    request.state.body = entry.body.model_validate_json(await request.body())
                 answer = await entry.handler(request)
             except ValidationError as error:
                 first = error.errors()[0]
@@ -159,6 +157,8 @@ class Api:
     async def open_session(self, request: Request) -> SessionInfo:
         """Begin a session, or take one up, so that it runs here."""
         body: ask.NewSession = request.state.body
+        if not body.resume:  # it reads any folder, and may start another agent's program
+            self._access.check_scope(request.state.device, "approve")
         if bool(body.folder) == bool(body.resume):
             raise HTTPException(422, "give either a `folder` or a session to `resume`")
         if body.resume and (body.agent or body.model):

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .access import Scope
-
 LARGEST_PAGE = 2_000
 """Entries that one page of events may cover."""
 MOST_SESSIONS = 1_000
@@ -20,14 +18,9 @@ class Query(BaseModel):
 
 
 class Body(BaseModel):
-    """What a client sends; `needs` is the least scope for it where that of its route is not enough."""
+    """What a client sends."""
 
     model_config = ConfigDict(extra="forbid")
-
-    @property
-    def needs(self) -> Scope:
-        """The least scope."""
-        return "look"
 
 
 class NewSession(Body):
@@ -37,11 +30,6 @@ class NewSession(Body):
     agent: str = ""
     model: str = ""
     resume: str = ""
-
-    @property
-    def needs(self) -> Scope:
-        """A new session reads any folder, and may start another agent's program."""
-        return "speak" if self.resume else "approve"
 
 
 class NewMessage(Body):
