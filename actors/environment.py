@@ -73,8 +73,8 @@ class Observer(Protocol):
         ...
 
     def observe_fact(self, fact: m.Fact) -> None:
-        """Publish a fact that is not journalled."""
-        ...
+        """Publish a fact that is not journalled; an observer of entries alone ignores it."""
+        return
 
 
 class Permit(Value):

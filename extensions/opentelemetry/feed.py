@@ -16,14 +16,13 @@ from contextlib import suppress
 from functools import partial
 from string import Template
 
-from ...actors.environment import Publication
+from ...actors.environment import Observer, Publication
 from ...gateway.trace_context import SessionTraces
 from ...gateway.wording.redaction import Redactor
 from ...journal import entries as e
 from ...journal.codec import decode_entry
 from ...journal.record import SessionRecord
 from ...journal.store import Store
-from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.models.provider import model_configs
 from ...workflows.config import Config
@@ -283,7 +282,7 @@ class _Export:
             )
 
 
-class FeedObserver:
+class FeedObserver(Observer):
     """Observes one session's entries, and passes them on when they are durable."""
 
     def __init__(self, session: str, put: Callable[[str, int, float, e.Entry], None]) -> None:
@@ -295,6 +294,3 @@ class FeedObserver:
     ) -> Publication:
         """Pass an entry on."""
         return partial(self._put, self._session, seq, time, entry)
-
-    def observe_fact(self, fact: m.Fact) -> None:
-        """Ignore a transient event: traces are made from the journal alone."""

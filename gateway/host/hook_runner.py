@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...actors.environment import Publication
+from ...actors.environment import Observer, Publication
 from ...actors.runtime import Runtime
 from ...journal import entries as e
 from ...journal.codec import decode_entry
@@ -135,7 +135,7 @@ def _call(service: RestoreService, record: RestoreRecord, event: str, at: float)
 # Sessions of this process -------------------------------------------------------------------------
 
 
-class HookObserver:
+class HookObserver(Observer):
     """Observes one session's entries, and passes their hook calls to `hooks`.
 
     Of a subagent only that it begins, asks and ends: its parent's entries tell of the rest.
@@ -160,9 +160,6 @@ class HookObserver:
         call = hook_call(entry, seq, time, record)
         is_restart = isinstance(entry, _RESTARTS)
         return partial(self._hooks.receive, self._session, call, is_restart=is_restart)
-
-    def observe_fact(self, fact: m.Fact) -> None:
-        """Ignore a transient event: hooks receive only what is journalled."""
 
 
 class DueEnds:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...actors.commits import row_of
-from ...actors.environment import Publication
+from ...actors.environment import Observer, Publication
 from ...journal.codec import encode_entry
 from ...journal.commitment import commit_surely
 from ...journal.entries import Entry
@@ -26,7 +26,6 @@ from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import load_record, snapshot
 from ...journal.store import Commit, Lease, Store, StoredEntry
-from ...machines import protocol as m
 from ...machines.errors import ConfigError, LeaseLost, StoreBusy
 from ...workflows.paths import Paths, make_private, write_private
 from ..trace_context import TurnContexts
@@ -123,7 +122,7 @@ def log_path(paths: Paths) -> Path:
     return paths.state / "log" / "steersman.log"
 
 
-class Logbook(logging.Handler):
+class Logbook(logging.Handler, Observer):
     """Writes the log of this process: faults with their traces, and with `--debug` every event.
 
     The file is opened with the first line. Secrets are removed from every line, only the user can read
@@ -182,9 +181,6 @@ class Logbook(logging.Handler):
         """Take note of the turn that runs in a session; there is nothing to publish."""
         self._contexts.take(record.id, entry, is_child=bool(record.parent))
         return None
-
-    def observe_fact(self, fact: m.Fact) -> None:
-        """Ignore a transient event."""
 
     def close(self) -> None:
         """Stop logging. Idempotent."""

@@ -17,12 +17,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ...actors.environment import Publication
+from ...actors.environment import Observer, Publication
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...journal.store import SessionRow
 from ...journal.writer import CommitTally
-from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ..hosts import Hosts
 from .access import Access
@@ -70,7 +69,7 @@ def probe_routes(
     ]
 
 
-class Metrics:
+class Metrics(Observer):
     """Counts turns, model calls and tokens of the sessions of a program; see `Observer`."""
 
     def __init__(self) -> None:
@@ -98,9 +97,6 @@ class Metrics:
                 case _:
                     pass
         return None
-
-    def observe_fact(self, fact: m.Fact) -> None:
-        """Count nothing."""
 
     def text(self, rows: Iterable[SessionRow], owned: set[str], tally: CommitTally) -> str:
         """Write all metrics; `rows` are the sessions of the home, `owned` those that are open."""
