@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from ...actors.agent_profile import AgentProfile
 from ...actors.runtime import REPLY_TIMEOUT, Runtime
@@ -28,15 +29,16 @@ from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ..client import Services, SessionClient
+from ..control import ControlServer
 from ..events.translation import EventPublisher
 from ..home.home import open_store
 from ..launch_options import LaunchOptions
+from ..mail_reader import MailReader
 from ..recall import recalled
 from ..running import RunPlan
 from ..typed_text import CommandRunner, TextReader
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
-from .endpoint import Endpoint
 from .observers import SessionObservers
 from .opener import PreparedSession, SessionOpener
 from .router import EventBus
@@ -95,7 +97,6 @@ class Host:
             config,
             environ,
             is_debug=launch.is_debug or bool(environ.get("STEERSMAN_DEBUG")),
-            report=self._report,
             complain=self._complain,
         )
 
@@ -111,7 +112,7 @@ class Host:
             launch,
             sandbox=sandbox,
             note=self._note,
-            notify=self._report,
+            notify=self.observers.report,
             complain=self._complain,
         )
         self.endpoint = Endpoint(self)
@@ -332,16 +333,9 @@ class Host:
         for session in tuple(self.conversations):
             self.publisher(session).notice(text)
 
-    def _report(self, session: str, text: str) -> None:
-        """Tell the listeners of a session what goes wrong beside it."""
-        self.publisher(session).notice(text)
-
     def _conversation(self, session: str, folder: Path, model: str = "") -> SessionClient:
         words = self.opener.router.words
-
-        def takes_pictures() -> bool:
-            return self.opener.takes_pictures(self.store.load(session).row.agent, model)
-
+        store, opener = self.store, self.opener
         services = Services(
             config=self.config,
             words=words,
@@ -354,9 +348,49 @@ class Host:
             profile_with=self.opener.profiles.fitted,
             begin_another=lambda: self.begin(folder).session,
             templates=lambda: templates_in(self.opener.markdown(folder)),
-            takes_pictures=takes_pictures,
+            takes_pictures=lambda: opener.takes_pictures(store.load(session).row.agent, model),
             take_up=lambda other: self.resume(other).session,
         )
         conversation = SessionClient(self.runtime, session, services)
         self.conversations[session] = conversation
         return conversation
+
+
+class Endpoint:
+    """How other programs reach a host's sessions: by its control socket, and by their mailboxes (`mail`).
+
+    `opening` opens a session for another program, where this one does that; it gets the parameters of
+    `begin`. `evicting` gives a session back, in a node. `woken` is called when mail has come, also for
+    sessions that no process owns.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._control: ControlServer | None = None
+        self.mail = MailReader(host)
+        self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.evicting: Callable[[str], None] | None = None
+        self.woken: Callable[[], None] = lambda: None
+
+    def listen(self) -> None:
+        """Open the control socket; a failure becomes a notice, and the session works without it."""
+        if self._control is not None:
+            return
+        control = ControlServer(self._host)
+        try:
+            self._host.runtime.run(control.start())
+        except OSError as error:
+            self._host.notices.append(f"other terminals cannot reach this session: {error}")
+        self._control = control
+        self.mail.start()
+
+    def is_followed(self, session: str) -> bool:
+        """Whether another program follows a session of this one."""
+        return self._control is not None and self._control.is_followed(session)
+
+    def close(self) -> None:
+        """Take nothing more in. Idempotent."""
+        if self._control is not None:
+            control, self._control = self._control, None
+            self._host.runtime.run(control.aclose())
+        self.mail.close()

@@ -27,8 +27,7 @@ class SessionObservers:
     """Observes each session that is opened here, and its subagents.
 
     `outcomes` has what becomes of the messages of each session that is open here. `recorders` observe all
-    sessions, also subagents'. `report` tells the people of a session what goes wrong beside it, and
-    `complain` those of all.
+    sessions, also subagents'. `complain` tells the people of all sessions what goes wrong.
     """
 
     def __init__(
@@ -39,7 +38,6 @@ class SessionObservers:
         environ: Mapping[str, str],
         *,
         is_debug: bool,
-        report: Callable[[str, str], None],
         complain: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
@@ -52,7 +50,7 @@ class SessionObservers:
         self.outcomes = WeakValueDictionary[str, Outcomes]()
         self.recorders: tuple[Observer, ...] = ()
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooks = HookRunner(specs, runtime, paths.state, report, keys)
+        self._hooks = HookRunner(specs, runtime, paths.state, self.report, keys)
         self._telemetry: Telemetry | None = None
         if config.telemetry.endpoint:
             self._telemetry = EXTENSIONS.load("opentelemetry")(
@@ -67,6 +65,10 @@ class SessionObservers:
     def publisher(self, session: str, parent: str = "") -> EventPublisher:
         """Give a session its voice on the event bus; `parent` is whose child it is."""
         return EventPublisher(session, self.event_bus.publish, time.time, parent)
+
+    def report(self, session: str, text: str) -> None:
+        """Tell the people of a session what goes wrong beside it."""
+        self.publisher(session).notice(text)
 
     def of(self, session: str) -> tuple[Observer, ...]:
         """Return what observes a session that is opened."""
