@@ -34,16 +34,7 @@ from ..workflows.paths import Paths
 from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES
 from .commands.session import detach, leave
-from .events.contract import (
-    ChildStartedEvent,
-    Event,
-    ModeEvent,
-    ReceiptEvent,
-    SessionStartedEvent,
-    Stamp,
-    TextEvent,
-    TurnStartedEvent,
-)
+from .events import contract as c
 from .events.goal import goal_status
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
 from .follow import Follower
@@ -63,17 +54,17 @@ if TYPE_CHECKING:
 # The state of a running session as events, made from its dump, for a terminal that attaches
 
 
-def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
+def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:
     """Yield the events; `now` in seconds since the epoch."""
-    started = SessionStartedEvent(
+    started = c.SessionStartedEvent(
         type="session_started", **at, resumed=True, folder=data["folder"], model=data["model"]
     )
     yield started
     turn = data["turns"].get(data["turn"], {})
     if data.get("mode"):
-        yield ModeEvent(type="mode", **at, mode=data["mode"])
+        yield c.ModeEvent(type="mode", **at, mode=data["mode"])
     if data["state"] == "busy" and turn:
-        yield TurnStartedEvent(
+        yield c.TurnStartedEvent(
             type="turn_started",
             **at,
             turn=turn["id"],
@@ -84,7 +75,7 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
         yield from _calls(turn, at)
     for child in data["children"].values():
         if inner := data["subagents"].get(child["name"]):
-            yield ChildStartedEvent(
+            yield c.ChildStartedEvent(
                 type="child_started",
                 **at,
                 name=child["name"],
@@ -94,7 +85,7 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
                 id=child["session"],
                 waiting=False,
             )
-            whose = Stamp(seq=None, time=at["time"], session=child["session"], parent=data["id"])
+            whose = c.Stamp(seq=None, time=at["time"], session=child["session"], parent=data["id"])
             yield from _calls(inner["turns"].get(inner["turn"], {}), whose)
     goals = decode(GoalsRecord, data["goals"])
     if goals.goal is not None and not goals.goal.is_over:
@@ -102,7 +93,7 @@ def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
     yield whole_queue(decode(QueueRecord, data["queue"]), at)
 
 
-def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
+def _calls(turn: dict[str, Any], at: c.Stamp) -> Iterator[c.Event]:
     """Tell of the calls of a turn that run, and of what is asked."""
     if turn.get("state") == "paused" and turn["question"]:
         asked: dict[str, Any] = {"question": turn["question"], "tool": CONTINUE}
@@ -118,7 +109,7 @@ def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
             yield tool_started(ToolIntended(**about, step=0), at)
 
 
-Recall = Callable[[str, int, str], Iterable[Event]]
+Recall = Callable[[str, int, str], Iterable[c.Event]]
 """Returns what was said in a session up to an entry, the answers of the turn that runs among it."""
 
 
@@ -260,7 +251,7 @@ class AttachedSession:
         sender = {"client_id": key, "user": user or self.user}
         answer = self._requests.put("command", {**asked, **sender})
         try:
-            receipt: ReceiptEvent = answer.result()
+            receipt: c.ReceiptEvent = answer.result()
         except (SteersmanError, OSError, ValueError) as error:  # the person has the message
             return Reply(ok=False, text=str(error))
         if receipt["type"] != "result":
@@ -331,7 +322,7 @@ class AttachedSession:
         if isinstance(result, dict):
             receipt = cast("dict[str, Any]", result)
             if not self._is_near and receipt.get("type") in ("result", "rejected"):
-                self._event_bus.publish(cast("Event", receipt))
+                self._event_bus.publish(cast("c.Event", receipt))
             data = cast("dict[str, Any]", receipt.get("data") or {})
             if receipt.get("type") == "result" and receipt.get("ok"):
                 self._next = str(data.get("session") or "")
@@ -386,7 +377,7 @@ class AttachedSession:
                     if event["type"] in over and is_own:
                         return
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: c.Event) -> None:
         """Publish an event; messages of other clients come as notices, our own are known.
 
         A journal has no notices: there each message of another client is made one. An answer of which no
@@ -402,8 +393,8 @@ class AttachedSession:
                 self.publisher.notice(f"{who}: {event['text']}")
         if event["session"] == self.session and event["type"] in ("text", "answer"):
             if event["type"] == "answer" and not self._is_streamed:
-                at = Stamp(seq=None, time=event["time"], session=event["session"])
-                piece = TextEvent(type="text", **at, turn=event["turn"], delta=event["text"])
+                at = c.Stamp(seq=None, time=event["time"], session=event["session"])
+                piece = c.TextEvent(type="text", **at, turn=event["turn"], delta=event["text"])
                 self._event_bus.publish(piece)
             self._is_streamed = event["type"] == "text"
         self._event_bus.publish(event)
@@ -434,7 +425,7 @@ class AttachedRun(AttachedSession):
         """Name the files that the run has changed; none before it is quiet."""
         return self._changes or []
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: c.Event) -> None:
         if event["type"] == "changed" and event["session"] == self.session:
             self._changes = event["files"]
         super()._tell(event)

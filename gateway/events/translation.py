@@ -21,16 +21,9 @@ from ...machines.conversation import Usage
 from ...machines.delivery import Cause
 from ..wording.acknowledgement import accepted
 from ..wording.formats import iso
+from . import compaction
 from . import contract as c
 from .child import of_child, steered
-from .compaction import (
-    attachment_events,
-    of_compaction,
-    of_limits,
-    of_no_progress,
-    of_revert,
-    output_of,
-)
 from .goal import of_goal
 from .run import of_run
 
@@ -190,7 +183,7 @@ def translate(entry: e.Entry, record: SessionRecord, at: c.Stamp) -> list[c.Even
         case e.ChildEntry():
             events = of_child(entry, record, at)
         case e.RevertEntry():
-            events = of_revert(entry, record, at)
+            events = compaction.of_revert(entry, record, at)
         case e.GoalEntry() | e.RunEntry():
             events = []  # `of_goal` and `of_run` have them
         case _:
@@ -286,7 +279,7 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) ->
         case e.Recovered():
             return _recovered(entry, record, at)
         case e.LimitsGranted():
-            return [of_limits(entry, at)]
+            return [compaction.of_limits(entry, at)]
         case e.InterruptPlanned() | e.InterruptRequested():
             return _of_stop(entry, at)
         case e.InterruptCalledOff():
@@ -312,9 +305,9 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: c.Stamp) -> lis
                 children=entry.for_children,
                 replaces=next(running, None) if entry.routed.said_as == "interrupt" else None,
             )
-            return [event, *attachment_events(entry.said.attached, at)]
+            return [event, *compaction.attachment_events(entry.said.attached, at)]
         case e.Edited():
-            return attachment_events(entry.said.attached, at)
+            return compaction.attachment_events(entry.said.attached, at)
         case e.Requeued() | e.Deferred():
             waits = entry.new_item if isinstance(entry, e.Deferred) else entry.item
             name, why, number = entry.item, entry.why, record.queue.items[waits].number
@@ -396,14 +389,14 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
                 refused["unanswered"] = True
             return [refused]
         case e.LimitReached():
-            return [of_limits(entry, at)]
+            return [compaction.of_limits(entry, at)]
         case e.NoProgress():
-            return of_no_progress(entry, at)
+            return compaction.of_no_progress(entry, at)
         case e.ClaimDoubted():
             text = f"The answer does not fit the facts, {entry.fact}: the model was told."
             return [c.NoticeEvent(type="notice", **at, text=text)]
         case e.CompactionBegun() | e.Compacted():
-            return of_compaction(entry, at)
+            return compaction.of_compaction(entry, at)
         case e.Answered() | e.AnswerCut():
             return [*answer_event(entry, at)]
         case e.NoEvent():
@@ -452,7 +445,7 @@ def tool_started(entry: e.ToolIntended, at: c.Stamp) -> c.ToolStartedEvent:
 def _tool_ended(
     entry: e.ToolEnded | e.ToolRefused, end: m.CallEnd, at: c.Stamp
 ) -> c.ToolEndedEvent:
-    lines, output = output_of(entry)
+    lines, output = compaction.output_of(entry)
     return c.ToolEndedEvent(
         type="tool_ended",
         **at,

@@ -28,18 +28,9 @@ from ..follow import Batch
 from ..session_info import SessionInfo
 from ..views.dump import Dump
 from ..views.story import StoryView
+from . import answers
 from . import requests as ask
 from .access import Access, Scope
-from .answers import (
-    Done,
-    EventPage,
-    MachineList,
-    ScheduleList,
-    SessionChoices,
-    SessionPage,
-    SessionQueue,
-    StateView,
-)
 from .desk import Desk
 from .openapi import TAKEN_IN, openapi
 
@@ -141,18 +132,18 @@ class Api:
 
         return guarded
 
-    async def list_sessions(self, request: Request) -> SessionPage:
+    async def list_sessions(self, request: Request) -> answers.SessionPage:
         """List the sessions of the home, the newest first."""
         return await asyncio.to_thread(self._desk.sessions, request.state.query)
 
-    async def choices(self, request: Request) -> SessionChoices:
+    async def choices(self, request: Request) -> answers.SessionChoices:
         """Return what a new session in a folder can be of: the agents and models that are configured."""
         query: ask.Where = request.state.query
         return await asyncio.to_thread(self._desk.choices, query.folder)
 
-    async def schedules(self, request: Request) -> ScheduleList:
+    async def schedules(self, request: Request) -> answers.ScheduleList:
         """List the schedules: when each happens next, what came of it last, and what it said."""
-        return ScheduleList(schedules=await asyncio.to_thread(self._desk.schedules))
+        return answers.ScheduleList(schedules=await asyncio.to_thread(self._desk.schedules))
 
     async def open_session(self, request: Request) -> SessionInfo:
         """Begin a session, or take one up, so that it runs here."""
@@ -183,7 +174,7 @@ class Api:
         self._access.check_command(request.state.device, call(body.name, body.arguments))
         return await self._command(request, body.name, **body.arguments)
 
-    async def events(self, request: Request) -> EventPage | EventSourceResponse:
+    async def events(self, request: Request) -> answers.EventPage | EventSourceResponse:
         """Stream the events after an entry, or return those of the journal as one page."""
         session, query = _session(request), cast("ask.JournalPart", request.state.query)
         newest = (await asyncio.to_thread(self._desk.session, session)).seq
@@ -192,7 +183,8 @@ class Api:
         after = min(int(last), newest) if is_number else 0
         if query.upto is not None:
             upto = min(query.upto, after + ask.LARGEST_PAGE)
-            return EventPage(events=await asyncio.to_thread(self._desk.page, session, after, upto))
+            page = await asyncio.to_thread(self._desk.page, session, after, upto)
+            return answers.EventPage(events=page)
         source = self._frames(request, session, after)
         return EventSourceResponse(source, ping=BEAT, headers={"Cache-Control": "no-store"})
 
@@ -206,7 +198,7 @@ class Api:
                 for frame in frames(batch):
                     yield JSONServerSentEvent(**frame)
 
-    async def queue(self, request: Request) -> SessionQueue:
+    async def queue(self, request: Request) -> answers.SessionQueue:
         """Return the queue."""
         return await self._desk.queue(_session(request))
 
@@ -220,18 +212,18 @@ class Api:
             return await self._command(request, "queue edit", number=number, text=body.text)
         return await self._command(request, "queue move", number=number, position=body.position)
 
-    async def begin_edit(self, request: Request) -> Done:
+    async def begin_edit(self, request: Request) -> answers.Done:
         """Keep a waiting message from starting for 30 seconds; repeat it while a person edits."""
         number: int = request.path_params["number"]
         answer = await self._desk.begin_edit(_session(request), number, _editor(request))
         if not answer["ok"]:
             raise RequestRefused(str(answer["reason"]))
-        return Done(ok=True)
+        return answers.Done(ok=True)
 
-    async def end_edit(self, request: Request) -> Done:
+    async def end_edit(self, request: Request) -> answers.Done:
         """Let go of the message that is edited."""
         await self._desk.end_edit(_session(request), _editor(request))
-        return Done(ok=True)
+        return answers.Done(ok=True)
 
     async def drop_message(self, request: Request) -> Receipt:
         """Take a waiting message out of the queue."""
@@ -266,13 +258,13 @@ class Api:
         query: ask.Named = request.state.query
         return await asyncio.to_thread(self._desk.why, _session(request), query.message)
 
-    async def machines(self, request: Request) -> MachineList:
+    async def machines(self, request: Request) -> answers.MachineList:
         """Return the states of each machine by its name, in order."""
         known = {
-            name: [StateView(name=state.name, doc=state.doc) for state in machine.states]
+            name: [answers.StateView(name=state.name, doc=state.doc) for state in machine.states]
             for name, machine in MACHINES.items()
         }
-        return MachineList(machines=known)
+        return answers.MachineList(machines=known)
 
     async def answer(self, request: Request) -> Receipt:
         """Answer a question."""
