@@ -15,18 +15,8 @@ from ..client import SessionClient
 from ..home.home import SHORTEST_ID
 from ..wording.acknowledgement import rejected_text
 from ..wording.formats import item_line, progress_text
+from . import saved_queue
 from .command import Argument, Number, NumberOrLast, Reply, command
-from .saved_queue import (
-    Keep,
-    Merge,
-    Replace,
-    change,
-    resume_saved,
-    saved_here,
-    saved_list,
-    waits_here,
-    way_of,
-)
 
 
 @command(
@@ -47,11 +37,11 @@ def list_queue(
     """List the running and waiting messages; with `--all` also those whose turn was replaced."""
     data = client.queue(is_all=is_all)
     items = data["items"]
-    found = saved_here(client)
+    found = saved_queue.saved_here(client)
     if isinstance(found, Reply):
         return found
     if found is not None:
-        return saved_list(found)
+        return saved_queue.saved_list(found)
     if not items:
         return Reply(data=data, text="The queue is empty.")
     lines = [_line(item) for item in items]
@@ -82,7 +72,7 @@ def add_to_queue(
     if item is None:
         return _not_added(client, text)
     data: dict[str, Any] = {"ok": True, "id": item.id, "number": item.number, "text": text}
-    return Reply(data=data, text=f"Added #{item.number}.{waits_here(client)}")
+    return Reply(data=data, text=f"Added #{item.number}.{saved_queue.waits_here(client)}")
 
 
 def _not_added(client: SessionClient, text: str) -> Reply:
@@ -115,7 +105,7 @@ def edit_queue(
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
     attached = (*filter(None, (prompt,)), *client.parts.attached(text))
     wish = m.QueueChange(op="edit", number=number, said=m.Said(text=text, attached=attached))
-    return _reply(change(client, wish), f"#{number} reads now: {text}")
+    return _reply(saved_queue.change(client, wish), f"#{number} reads now: {text}")
 
 
 @queue.verb("move", "Move a waiting message to another place, counted from 1.")
@@ -128,7 +118,7 @@ def move_in_queue(
 
     Example: steersman queue move 3 1
     """
-    answer = change(client, m.QueueChange(op="move", number=number, position=position))
+    answer = saved_queue.change(client, m.QueueChange(op="move", number=number, position=position))
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
@@ -138,7 +128,7 @@ def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
 
     Example: steersman queue pop 2
     """
-    answer = change(client, m.QueueChange(op="withdraw", number=number))
+    answer = saved_queue.change(client, m.QueueChange(op="withdraw", number=number))
     gone = ", ".join(f"#{number}" for number in answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {gone}.")
 
@@ -149,7 +139,7 @@ def clear_queue(client: SessionClient) -> Reply:
 
     Example: steersman queue clear
     """
-    answer = change(client, m.QueueChange(op="clear"))
+    answer = saved_queue.change(client, m.QueueChange(op="clear"))
     count = len(answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
 
@@ -182,7 +172,7 @@ def keep_in_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
 
     Example: steersman queue keep 3
     """
-    answer = change(client, m.QueueChange(op="keep", number=number))
+    answer = saved_queue.change(client, m.QueueChange(op="keep", number=number))
     later = ", as soon as it is answered" if answer.get("when") else ""
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
 
@@ -204,9 +194,9 @@ def resume_queue(
     client: SessionClient,
     which: Annotated[str, Argument("N|ID", of="queue")] = "",
     *,
-    merge: Merge = False,
-    replace: Replace = False,
-    keep: Keep = False,
+    merge: saved_queue.Merge = False,
+    replace: saved_queue.Replace = False,
+    keep: saved_queue.Keep = False,
 ) -> Reply:
     """Resume the held queue of this session, or of a named one."""
     digits = which.removeprefix("#")
@@ -214,7 +204,8 @@ def resume_queue(
     items = {item["number"]: item for item in client.queue()["items"]}
     if not items or (which and number is None):
         before = client.session
-        elsewhere = resume_saved(client, digits, way_of(merge, replace, keep))
+        way = saved_queue.way_of(merge, replace, keep)
+        elsewhere = saved_queue.resume_saved(client, digits, way)
         if elsewhere is not None:
             return elsewhere
         if client.session != before:
