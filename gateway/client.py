@@ -22,7 +22,7 @@ from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines import protocol as m
-from ..machines.classification import Classification, Keywords, addressee, classify
+from ..machines.classification import Classification, addressee, classify
 from ..machines.conversation import Attachment, Picture
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
@@ -33,7 +33,6 @@ from ..ports.models.choice import Choice
 from ..ports.templates import Template
 from ..workflows.config import Config
 from .events.translation import EventPublisher, queue_view
-from .host.router import Router
 from .own_commands import OwnCommands
 from .session_choice import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
@@ -71,10 +70,8 @@ class Services(Value):
     """
 
     config: Config
-    words: Keywords
     texts: TextReader
     commands: CommandRunner
-    router: Router
     saved_queues: SavedQueues
     room: int
     narrator_of: Callable[[str], EventPublisher]
@@ -170,7 +167,7 @@ class SessionClient:
         `prompt` is what `parts.prompt` read of the text, `found` what it was classified as, if it was;
         `pictures` come with it.
         """
-        found = found or classify(text, self.services.words, explicit)
+        found = found or classify(text, self.services.config.auto_queue.keywords, explicit)
         kind: Any = TYPES.get(found.intent, "normal")
         message = m.UserMessage(
             type=kind,

@@ -11,6 +11,7 @@ from ...machines.errors import SteersmanError
 from ...machines.policy import RoutesChoice
 from ...workflows.suggestions import table_names
 from ..client import SessionClient
+from ..host.router import routes_of
 from ..views.dry_run import as_said, draw_explanation, explanation, state_of
 from .command import Argument, Reply, Text, command
 
@@ -23,7 +24,7 @@ def _record(client: SessionClient) -> SessionRecord:
 def routes(client: SessionClient) -> Reply:
     """Show the routing table of the session."""
     record = _record(client)
-    table, notice = client.services.router.routes(record.routes)
+    table, notice = routes_of(client.services.config, record.routes)
     by = "this session" if record.routes else "the configuration"
     text = f"The routing table is `{table.name}`, by {by}. {table.doc}"
     data = {"table": table.name, "is_chosen": record.routes is not None, "notice": notice}
@@ -50,7 +51,7 @@ def use_routes(
             ok=False, data={"table": name, "faults": [fault.message for fault in faults]}, text=text
         )
     try:
-        table, notice = client.services.router.routes(choice)
+        table, notice = routes_of(client.services.config, choice)
     except SteersmanError as error:
         return Reply(ok=False, text=str(error))
     answer = client.ask(m.PolicyChange(routes=choice))
@@ -66,7 +67,7 @@ def explain_route(client: SessionClient, text: Text) -> Reply:
     """Explain the outcome of a message without sending it."""
     record = _record(client)
     here = client.describe()
-    table, _ = client.services.router.routes(record.routes)
+    table, _ = routes_of(client.services.config, record.routes)
     found, to, _ = as_said(text, "auto", client.texts.classify)
     doing, company = state_of(record, here.detached)
     data = explanation(table, text, found, doing, here.policy, company, to)

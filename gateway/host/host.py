@@ -334,14 +334,11 @@ class Host:
             self.publisher(session).notice(text)
 
     def _conversation(self, session: str, folder: Path, model: str = "") -> SessionClient:
-        words = self.opener.router.words
         store, opener = self.store, self.opener
         services = Services(
             config=self.config,
-            words=words,
-            texts=TextReader(words),
+            texts=TextReader(self.config.auto_queue.keywords),
             commands=CommandRunner(),
-            router=self.opener.router,
             saved_queues=self.upkeep.saved_queues,
             room=self.opener.attachable,
             narrator_of=self.publisher,

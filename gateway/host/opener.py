@@ -39,7 +39,6 @@ from ...workflows.trust import is_trusted
 from ..launch_options import LaunchOptions
 from ..running import RunPlan
 from .profile_factory import OwnAgent, ProfileFactory
-from .router import Router
 
 if TYPE_CHECKING:
     from ..library import Agent
@@ -92,13 +91,11 @@ class SessionOpener:
         self._runtime, self._paths, self._config, self._launch = runtime, paths, config, launch
         self._complain = complain
         self.environ, self.sandbox, self._notify = environ, sandbox, notify
-        self.router = Router(config, config.auto_queue.keywords)
         self.profiles = ProfileFactory(
             paths=paths,
             config=config,
             environ=environ,
             launch=launch,
-            router=self.router,
             tools=runtime.shared.toolbox.names,
             note=note,
             installed=self._installed_agent,

@@ -43,7 +43,7 @@ from ...workflows.tools import REMOTE, TOOLS
 from ..launch_options import LaunchOptions
 from ..running import RunPlan, included_plan, plan_of, run_profile
 from ..views.permission import rules_of
-from .router import Router
+from .router import routes_of
 from .small_profile import made_small, wants_small
 
 PROGRAM = "the program"
@@ -164,14 +164,13 @@ class ProfileFactory:
         config: Config,
         environ: Mapping[str, str],
         launch: LaunchOptions,
-        router: Router,
         tools: tuple[str, ...],
         note: Callable[[str], None],
         installed: Callable[[str], OwnAgent],
     ) -> None:
         self.choice: Choice | None = None
         self._paths, self._config, self._environ, self._launch = paths, config, environ, launch
-        self._router, self._tools, self._note, self._installed = router, tools, note, installed
+        self._tools, self._note, self._installed = tools, note, installed
         self._models: dict[str, Any] = {}
         self._own: dict[str, OwnAgent] = {}
 
@@ -329,7 +328,7 @@ class ProfileFactory:
         server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
         compaction, limits = self._config.compaction, agent.limits or self._config.limits
         otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
-        routes, notice = self._router.routes(chosen_routes)
+        routes, notice = routes_of(self._config, chosen_routes)
         if notice:
             self._note(notice)
         return AgentProfile(

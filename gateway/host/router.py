@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from ...machines.classification import Keywords
 from ...machines.policy import RoutesChoice
 from ...machines.routes import STEERSMAN, Routes
 from ...workflows.settings import Settings
@@ -132,19 +131,11 @@ class Opening:
             return self._changed.wait_for(lambda: session in self._open, seconds)
 
 
-class Router:
-    """Finds the routing tables of sessions; `words` are the keywords of the configuration."""
+def routes_of(settings: Settings, choice: RoutesChoice | None) -> tuple[Routes, str]:
+    """Return the routing tables of a session's choice, and the notice about them for its start."""
+    is_default = choice is None or choice.table == DEFAULT_TABLE
+    if is_default and settings.routing.table == DEFAULT_TABLE and not settings.route:
+        return STEERSMAN, ""
+    from ...workflows.routing import routes_for
 
-    def __init__(self, settings: Settings, words: Keywords) -> None:
-        self._settings = settings
-        self.words = words
-
-    def routes(self, choice: RoutesChoice | None) -> tuple[Routes, str]:
-        """Return the tables of a session's choice, and the notice about them for its start."""
-        routing = self._settings.routing
-        is_default = choice is None or choice.table == DEFAULT_TABLE
-        if is_default and routing.table == DEFAULT_TABLE and not self._settings.route:
-            return STEERSMAN, ""
-        from ...workflows.routing import routes_for
-
-        return routes_for(self._settings, choice)
+    return routes_for(settings, choice)

@@ -258,9 +258,7 @@ LARGE = {
         *("attached.py:AttachedSession", "attached.py:AttachedRun", "session.py:EditorSession"),
         *("agent.py:AcpAgent", "plain.py:PlainInterface", "home_tools.py:_Run"),
     },
-    "what is made of a whole configuration": {
-        *("library.py:Home", "profile_factory.py:ProfileFactory"),
-    },
+    "what is made of a whole configuration": {"library.py:Home"},
 }
 """Classes that are larger, by the reason."""
 
