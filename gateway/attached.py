@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing, closing, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..journal.codec import decode
@@ -135,7 +136,7 @@ class RequestSender:
     ) -> None:
         self.key = f"a-{secrets.token_hex(4)}"
         self._remote, self._on_result, self._on_fault = remote, on_result, on_fault
-        self._numbered = 0
+        self._numbers = count(1)
         self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="attached-talk", daemon=True)
 
@@ -145,8 +146,7 @@ class RequestSender:
 
     def new_id(self) -> str:
         """Return a client id, which begins with `key`."""
-        self._numbered += 1
-        return f"{self.key}-{self._numbered}"
+        return f"{self.key}-{next(self._numbers)}"
 
     def put(self, method: str, params: dict[str, Any]) -> Future[Any]:
         """Queue a request; returns at once. The future gets its result, or its failure."""

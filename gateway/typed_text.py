@@ -5,8 +5,8 @@ Which it is, is decided by a pure function of the text, before anything enters a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Container
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ..machines import protocol as m
@@ -94,16 +94,13 @@ class CommandRunner:
     """Numbers the commands of one client, and reports each as events."""
 
     def __init__(self) -> None:
-        self._commands = 0
-        self._lock = threading.Lock()
+        self._numbers = count(1)
 
     def obey(
         self, client: SessionClient, name: str, call: CommandCall | UsageError, client_id: str
     ) -> Reply:
         """Carry a command out, or report its fault, as events and as the reply to its sender."""
-        with self._lock:
-            self._commands += 1
-            receipt = f"c{self._commands}"
+        receipt = f"c{next(self._numbers)}"
         taken = accepted(
             client.publisher.stamp(),
             id=receipt,
