@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, cast
 
 from ..journal.codec import decode_entry
 from ..journal.history import record_at
-from ..journal.record import SessionRecord, apply, forget_conversation
+from ..journal.record import apply, forget_conversation
 from ..journal.store import Store
 from .events.contract import Event as EventFields
 from .events.contract import Stamp
@@ -65,44 +65,28 @@ class Event:
         return f"Event({self.data!r})"
 
 
-class Pages:
-    """Reads a session's journal as events, page by page; `after` is the last entry that was read.
+def pages(
+    store: Store, session: str, after: int, until: int | None = None
+) -> Iterator[tuple[int, list[Event]]]:
+    """Read a session's journal behind an entry as events: yield the entry read last, and its page.
 
-    `until` is the last entry that is read; none: all that there are.
+    `until` is the last entry that is read; none: all that there are. Only the last page may be empty.
     """
-
-    def __init__(
-        self,
-        store: Store,
-        session: str,
-        after: int,
-        until: int | None = None,
-    ) -> None:
-        self.after = after
-        self._until = until
-        self._store = store
-        self._session = session
-        self._record: SessionRecord | None = None
-
-    def next(self) -> list[Event]:
-        """Return the events of the next entries that have any; none at the end."""
-        record = self._record
-        if record is None:
-            record = self._record = record_at(self._store, self._session, self.after)
-        found: list[Event] = []
-        while not found:
-            before = self.after
-            upto = before + _PAGE if self._until is None else min(before + _PAGE, self._until)
-            for stored in self._store.entries(self._session, before, upto):
+    record = record_at(store, session, after)
+    found: list[Event] | None = None
+    while found is None or found:
+        found, before = [], -1
+        while not found and before != after:
+            before = after
+            upto = before + _PAGE if until is None else min(before + _PAGE, until)
+            for stored in store.entries(session, before, upto):
                 entry = decode_entry(stored.data)
                 apply(record, entry, stored.seq, stored.time)
-                at = Stamp(seq=stored.seq, time=iso(stored.time), session=self._session)
+                at = Stamp(seq=stored.seq, time=iso(stored.time), session=session)
                 found += map(Event, translate(entry, record, at))
-                self.after = stored.seq
+                after = stored.seq
             forget_conversation(record)  # no event needs it
-            if self.after == before:
-                break
-        return found
+        yield after, found
 
 
 def _is_asked(event: EventFields) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..journal.lock import Owner
 from ..machines.errors import UnknownSession
-from .event_feed import Below, Feed, Pages
+from .event_feed import Below, Feed, pages
 from .event_feed import Event as FeedEvent
 from .events.contract import Event
 from .outcome import LEFT_BEFORE, Outcome, StoredOutcome
@@ -118,11 +118,11 @@ class Follower:
             self._after = row.seq if until is None else until
         if until is not None and until <= self._after:
             return
-        pages = Pages(self._reach.store, self._session, self._after, until)
-        while page := await asyncio.to_thread(pages.next):
-            self._after = pages.after
-            yield Batch(self._after, [*self._not_given(page)])
-        self._after = max(self._after, pages.after)
+        read = pages(self._reach.store, self._session, self._after, until)
+        while (found := await asyncio.to_thread(next, read, None)) is not None:
+            self._after, page = found
+            if page:
+                yield Batch(self._after, [*self._not_given(page)])
 
     def _not_given(self, page: Sequence[FeedEvent]) -> Iterator[Event]:
         """Leave out the events of an entry that were given before its others came."""

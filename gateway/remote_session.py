@@ -169,10 +169,9 @@ class RemoteSession:
 
     def _journalled(self, store: Store, after: int, key: str) -> ReceiptEvent:
         """Return the receipt from the journal after an entry. Raises `StoreBusy` if there is none."""
-        from .event_feed import Pages
+        from .event_feed import pages
 
-        pages = Pages(store, self.session, after)
-        while page := pages.next():
+        for _, page in pages(store, self.session, after):
             for event in page:
                 if is_receipt(found := cast("Event", event.data), key):
                     return found

@@ -26,7 +26,7 @@ from ...workflows.home_folder import expanded
 from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..control import Requests
-from ..event_feed import Pages
+from ..event_feed import pages
 from ..events.contract import Event, Stamp
 from ..events.translation import queue_view
 from ..follow import Batch, Follower
@@ -304,11 +304,8 @@ class Desk:
     def page(self, session: str, after: int, upto: int) -> list[Event]:
         """Return the events of the journal after one entry, up to another one."""
         row, store = self._row(session), self._hosts.store
-        pages = Pages(store, row.session, after, min(upto, row.seq))
-        found = list[Event]()
-        while page := pages.next():
-            found += [cast("Event", event.data) for event in page]
-        return found
+        read = pages(store, row.session, after, min(upto, row.seq))
+        return [cast("Event", event.data) for _, page in read for event in page]
 
     async def batches(self, session: str, after: int) -> AsyncGenerator[Batch]:
         """Yield the events of a session after an entry, without end.

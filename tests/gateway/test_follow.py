@@ -10,7 +10,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.gateway.client import SessionClient
-from steersman.gateway.event_feed import UNREAD, Feed, Pages
+from steersman.gateway.event_feed import UNREAD, Feed, pages
 from steersman.gateway.events.contract import Event
 from steersman.gateway.follow import Follower
 from steersman.gateway.host.host import Host
@@ -113,10 +113,8 @@ def said(host: Host) -> tuple[SessionClient, list[Event]]:
         assert ended.wait(seconds(20))
         leave()
     conversation.settle()
-    pages, events = Pages(host.store, conversation.session, 0), list[Event]()
-    while page := pages.next():
-        events += [cast("Event", event.data) for event in page]
-    return conversation, events
+    read = pages(host.store, conversation.session, 0)
+    return conversation, [cast("Event", event.data) for _, page in read for event in page]
 
 
 async def read(follower: Follower, last: int) -> list[Event]:
