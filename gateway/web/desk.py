@@ -25,6 +25,7 @@ from ...workflows.config import load
 from ...workflows.home_folder import expanded
 from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
+from ..chat.platform_parts import BackgroundTasks
 from ..control import Requests
 from ..event_feed import pages
 from ..events.contract import Event, Stamp
@@ -81,7 +82,7 @@ class Edits:
         self._find, self._ask = find, ask
         self._held: dict[Key, tuple[Holder, asyncio.TimerHandle]] = {}
         self._order = WeakValueDictionary[Key, asyncio.Lock]()
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending = BackgroundTasks()
 
     async def begin(self, session: str, number: int, editor: str) -> dict[str, Any]:
         """Hold a message, or hold it on; return `{ok, reason}`. Raises `SteersmanError`."""
@@ -131,9 +132,7 @@ class Edits:
         return holder
 
     def _expire(self, key: Key) -> None:
-        task = asyncio.get_running_loop().create_task(self.end(*key))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._ending.start(self.end(*key))
 
     async def _close(self, holder: Holder | None) -> None:
         if holder is not None:

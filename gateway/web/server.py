@@ -9,7 +9,7 @@ import signal
 import socket
 import ssl
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -28,6 +28,7 @@ from ...workflows.home_place import home_place
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ..chat.gateway_supervisor import gateways_running
+from ..chat.platform_parts import BackgroundTasks
 from ..host.node import Node
 from ..host.scheduling import Scheduler
 from ..hosts import Hosts
@@ -180,25 +181,19 @@ class WebServer(uvicorn.Server):
         super().__init__(config)
         self._context = context
         self._strangers = Strangers()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
         self.servers = []
         for listener in sockets or ():
-            self._start(self._accept(listener))
+            self._tasks.start(self._accept(listener))
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, and end the connections."""
-        for task in tuple(self._tasks):
-            task.cancel()
+        await self._tasks.aclose()
         await super().shutdown(sockets)
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -210,7 +205,7 @@ class WebServer(uvicorn.Server):
             except OSError:
                 await asyncio.sleep(CROWDED)
                 continue
-            self._start(self._begin(connection))
+            self._tasks.start(self._begin(connection))
             await asyncio.sleep(0)  # a flood delays no other client
 
     async def _begin(self, connection: socket.socket) -> None:
