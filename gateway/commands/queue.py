@@ -156,7 +156,9 @@ def steer_from_queue(
 
     Example: steersman queue steer 2
     """
-    answer = change(client, m.QueueChange(op="steer", number=number, to=name.removeprefix("@")))
+    answer = saved_queue.change(
+        client, m.QueueChange(op="steer", number=number, to=name.removeprefix("@"))
+    )
     if answer.get("when"):
         return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
     if answer.get("children"):
