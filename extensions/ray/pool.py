@@ -78,7 +78,7 @@ class Pool:
 
     async def close(self) -> None:
         """End all slots; the owner gets no more messages."""
-        self._send = lambda _: None
+        self._send = _ignore
         for task in self._tasks:
             task.cancel()
         leaving = [asyncio.wrap_future(slot.actor.leave.remote().future()) for slot in self._slots]
@@ -386,6 +386,10 @@ class Split:
             for job in self._jobs.values():
                 self._pool.follow(job, self._slot)
             self._pool.pump(self._slot.demand)
+
+
+def _ignore(_: dict[str, Any]) -> None:
+    """Tell the owner nothing: it has gone."""
 
 
 def _listed(resources: dict[str, float]) -> str:

@@ -187,7 +187,8 @@ class Command(Generic[P]):
         is_shared: bool = False,
         says: str = "",
     ) -> None:
-        self.name, self.group, self.doc, self.function = name, group, doc, function
+        self.name, self.doc, self.function = name, doc, function
+        self.group: Group = group
         self.aliases, self.is_urgent, self.says = aliases, is_urgent, says
         self.is_shared = is_shared
         self.verbs: dict[str, Command[...]] = {}

@@ -17,6 +17,10 @@ AGAIN = "Your answer does not fit the schema: {fault}. Answer again, with the JS
 _LONGEST = 500  # characters of a fault
 
 
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
 class TypedOutput:
     """The type of an agent's answers: a pydantic model, a dataclass, a msgspec struct, or a plain type.
 
@@ -27,7 +31,7 @@ class TypedOutput:
         self._kind = kind
         self._adapter: TypeAdapter[Any] | None = None
         try:
-            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            if _is_struct(kind):
                 schema = msgspec.json.schema(kind)
             else:
                 self._adapter = TypeAdapter(kind)

@@ -300,8 +300,9 @@ async def serve(
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, _end, server)
         if home_place(paths, environ).url:
-            end = partial(loop.call_soon_threadsafe, _end, server)  # from the thread of the node
-            node = Node(hosts, main, end, LOGGER.warning)
+            node = Node(
+                hosts, main, lambda: loop.call_soon_threadsafe(_end, server), LOGGER.warning
+            )
             await asyncio.to_thread(node.start)
         write_address(paths.state, address)
         on_ready(address)

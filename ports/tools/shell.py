@@ -143,7 +143,7 @@ class CommandTool:
                 missing = tuple(missing_of(command.outputs, command.folder))
                 return replace(_command_result(result), missing=missing)
 
-            return ProcessRun(lambda *_: start_here(command, processes), spec, ended)
+            return ProcessRun(lambda _, tell: start_here(command, processes), spec, ended)
         start, on_output = placement.start, context.on_output
         return ProcessRun(lambda _, tell: start(command, tell), spec, _command_result, on_output)
 
