@@ -21,7 +21,7 @@ import typer
 
 from ...gateway.home.home import open_store
 from ...gateway.serving import address_of, server_of
-from ...gateway.wording.formats import iso, one_line
+from ...gateway.wording.formats import iso
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.process.own_python import module_command, search_path
 from ...workflows.extras import how_to_install
@@ -336,7 +336,7 @@ def show_all(as_json: Json = False) -> None:
     for view in found:
         name, last = view["name"], view["last"]
         if last is not None and last["said"]:
-            show(f"{name}, {_moment(last['planned'])}: {one_line(last['said'], SAID)}")
+            show(f"{name}, {_moment(last['planned'])}: {_folded(last['said'], SAID)}")
         if view["fault"]:
             warn(f"{name} cannot be carried out: {view['fault']}")
         elif last is not None and last["reason"]:
@@ -354,9 +354,15 @@ def _moment(moment: str | None) -> str:
     return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}" if moment else "-"
 
 
+def _folded(text: str, most: int) -> str:
+    """Write a text on one line of at most so many columns, cut behind a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def _what(view: Mapping[str, Any]) -> str:
     """Say in a line what a schedule does."""
     if run := view.get("run"):
         return f"run {run}" + (f" in {view['folder']}" if "folder" in view else "")
-    said = one_line(view.get("say", ""), FOLDED)
+    said = _folded(view.get("say", ""), FOLDED)
     return f"say to {view['session']}: {said}" if "session" in view else f"say: {said}"
