@@ -149,7 +149,7 @@ export class SessionView {
     this.usage.show(dump);
     const open = Object.values(dump.run?.open || {});
     this.openOfRun = open.filter((attempt) => attempt.asked).map((attempt) => attempt.asked.question);
-    this.children.load(dump.children || {});
+    this.children.load(dump.children || {}, dump.seq);
     const goal = dump.goals?.goals?.[dump.goals.current];
     if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });
     const turn = dump.turns?.[dump.turn];

@@ -79,9 +79,10 @@ export class ChildrenView {
     this.draw();
   }
 
-  /** Show those of a dump of the session, the newest ten. */
-  load(children) {
+  /** Show those of a dump of the session, the newest ten; `seq`: the entry up to which it tells. */
+  load(children, seq) {
     for (const child of Object.values(children).slice(-10)) {
+      if (this.children.get(child.name)?.seq > seq) continue; // an event has told more
       this.children.set(child.name, { name: child.name, task: child.task, id: child.session, state: child.state });
     }
     this.draw();
@@ -92,6 +93,7 @@ export class ChildrenView {
     if (event.type === "child_started") {
       Object.assign(known, { task: event.task, id: event.id || known.id, state: event.waiting ? "waiting" : "working" });
     } else known.state = event.status;
+    known.seq = event.seq;
     this.children.set(event.name, known);
     this.draw();
   }
