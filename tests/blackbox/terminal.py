@@ -3,13 +3,13 @@
 import fcntl
 import os
 import re
-import select
 import termios
 import threading
 from collections.abc import Sequence
 
 from support.driver import WAIT, Place, Process
 from support.patience import seconds
+from support.readable import readable
 
 __all__ = ["Terminal"]
 
@@ -86,7 +86,7 @@ class Terminal:
 
     def _read(self) -> None:
         while True:
-            ready = select.select([self._master, self._wake], [], [])[0]
+            ready = readable(self._master, self._wake)
             if self._wake in ready:
                 return
             try:

@@ -5,7 +5,6 @@ time; at the prompt all five are started by one tool.
 """
 
 import os
-import select
 import signal
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from support.driver import COMMAND, WAIT, Place, wait_gone
 from support.hostile import HOSTILE, Mark
 from support.model_server import ModelServer, Tools
 from support.patience import seconds
+from support.readable import readable
 
 ENDINGS = {
     "INT": (signal.SIGINT, 130),
@@ -55,7 +55,7 @@ class Work:
         """Wait until the programs run."""
         said = b""
         while said.count(b"ready") < self._count:
-            assert select.select([self._ready], [], [], seconds(WAIT))[0], said
+            assert readable(self._ready, timeout=seconds(WAIT)), said
             said += os.read(self._ready, 1000)
         self.started = self.place.processes()
 

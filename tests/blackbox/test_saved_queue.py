@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +16,7 @@ from support.driver import Chat, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 from support.nightly import daily
 from support.patience import seconds
+from support.readable import readable
 
 
 def shell(command: str) -> Tools:
@@ -413,7 +413,7 @@ def test_control_c_while_starting_is_quiet(place: Place, serve) -> None:
             is_up = False
             while used < begun + ticks and not is_up:
                 used = spent(process.pid)
-                is_up = bool(select.select([process.stdout], [], [], 0.001)[0])
+                is_up = bool(readable(process.stdout, timeout=0.001))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=seconds(30))
         assert (process.returncode, err.decode()) == (130, "")

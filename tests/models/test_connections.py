@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import json
-import select
 import socket
 import ssl
 import threading
@@ -15,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from support.readable import readable
 
 from steersman.machines.errors import ModelError
 from steersman.ports.models import endpoint
@@ -75,7 +75,7 @@ class Server(BaseHTTPRequestHandler):
             self.send_response(200)
             self.end_headers()
             ends = {self.connection: behind, behind: self.connection}
-            while ready := select.select([*ends], [], [])[0]:
+            while ready := readable(*ends):
                 for end in ready:
                     if not (piece := end.recv(1 << 16)):
                         return

@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import pty
-import select
 import signal
 import struct
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 import pyte
 from support.driver import Process
 from support.patience import seconds
+from support.readable import readable
 
 __all__ = ["Reel", "Terminal"]
 
@@ -250,7 +250,7 @@ class Terminal:
 
     def _take(self) -> bool:
         """Feed new output to the screen; False once the other end is closed."""
-        select.select([self._ours], [], [])
+        readable(self._ours)
         try:
             data = os.read(self._ours, 1 << 16)
         except OSError:  # how Linux says that the other end is closed

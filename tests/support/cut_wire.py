@@ -1,11 +1,12 @@
 """A loopback proxy in front of a server's Unix socket that cuts connections at a chosen message."""
 
 import contextlib
-import select
 import socket
 import threading
 from pathlib import Path
 from typing import Literal
+
+from support.readable import readable
 
 _PIECE = 1 << 16
 
@@ -52,8 +53,7 @@ class CutWire:
         with client, socket.socket(socket.AF_UNIX) as server, contextlib.suppress(OSError):
             server.connect(self._target)
             while True:
-                ready, _, _ = select.select([client, server], [], [])
-                for source in ready:
+                for source in readable(client, server):
                     if not self._forward(source, client, server):
                         return
 

@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple, cast
 from support.event_kinds import NOT_JSON, check_events
 from support.fork_server import SETTINGS, fork_server, interpreter_settings
 from support.patience import seconds
+from support.readable import readable
 
 from steersman.gateway.commands.registry import NAMES
 from steersman.gateway.events.contract import is_receipt
@@ -104,7 +104,7 @@ class Process(subprocess.Popen[Any]):
         if self._status == -1:
             return super()._internal_poll(*given, **named)  # type: ignore[misc,no-any-return]
         with self._waitpid_lock:  # type: ignore[attr-defined]
-            if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+            if self.returncode is None and readable(self._status, timeout=0):
                 self._read_status()
         return self.returncode
 
@@ -343,7 +343,7 @@ def _ends_in(pid: int, limit: float) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([watched], [], [], limit)[0])
+        return bool(readable(watched, timeout=limit))
     finally:
         os.close(watched)
 
@@ -723,7 +723,7 @@ class Gate:
     def wait(self, timeout: float = WAIT) -> int:
         """Wait until a command has come; return its process id."""
         here = self._files[0]
-        came = select.select([here], [], [], seconds(timeout))[0]
+        came = readable(here, timeout=seconds(timeout))
         assert came, "no command came to the gate"
         return outer_pid(int(os.read(here, 100).split()[0]), self._folder)
 

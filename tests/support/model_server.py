@@ -40,7 +40,6 @@ import argparse
 import itertools
 import json
 import re
-import select
 import socket
 import sys
 import threading
@@ -69,6 +68,7 @@ from support.model_behaviours import (
     whole_answer,
 )
 from support.patience import seconds
+from support.readable import readable
 
 __all__ = [
     "Behaviour",
@@ -171,7 +171,7 @@ class ModelServer:
 
     def _serve(self) -> None:
         """Take connections until it is closed; `serve_forever` would look for that only now and then."""
-        while self._woken not in select.select([self._http, self._woken], [], [])[0]:
+        while self._woken not in readable(self._http, self._woken):
             self._http.handle_request()
 
     def wait_requests(self, count: int, timeout: float = 30.0) -> list[Recorded]:
@@ -208,11 +208,11 @@ class ModelServer:
         A door that opens ends the waiting, too.
         """
         watched = [client, self._woken, *([door] if door else ())]
-        readable, _, _ = select.select(watched, [], [], seconds)
-        if self._woken in readable:
+        came = readable(*watched, timeout=seconds)
+        if self._woken in came:
             return True
         try:
-            return client in readable and not client.recv(1, socket.MSG_PEEK)
+            return client in came and not client.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
 
@@ -248,8 +248,7 @@ class _Talk(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Wait for a request or for the end, whichever is first."""
-        waits = select.select([self.connection, self.server.owner._woken], [], [])[0]
-        if self.server.owner._woken in waits:
+        if self.server.owner._woken in readable(self.connection, self.server.owner._woken):
             self.close_connection = True
             return
         super().handle_one_request()

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.patience import seconds
+from support.readable import readable
 
 from steersman.extensions.embedded.model import PROVIDER, EmbeddedModel, fit
 from steersman.extensions.embedded.server import threads
@@ -340,7 +340,7 @@ def test_child_dies_with_a_killed_parent(weights, tmp_path):
     if pidfd is None:
         pytest.skip("this platform cannot wait for a process that is not our child")
     try:
-        ended, _, _ = select.select([pidfd], [], [], seconds(20))
+        ended = readable(pidfd, timeout=seconds(20))
     finally:
         os.close(pidfd)
     assert ended
