@@ -37,6 +37,11 @@ class Checkpoints:
         self._is_still = asyncio.Event()
         self._is_still.set()
 
+    @property
+    def alive(self) -> Path:
+        """The file whose time says until when commands ran."""
+        return self._workspace.heartbeat.file
+
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
         """Scan before a call; returns notices for the person. `path` none: the call may change any."""
         self._calls.add(call)
@@ -124,6 +129,11 @@ class ChildWorkspace:
         self._above = above
         self._session = session
         self._turn_of = turn_of
+
+    @property
+    def alive(self) -> Path:
+        """That of the root."""
+        return self._above.alive
 
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
         """Scan before a call."""

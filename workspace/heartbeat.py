@@ -1,8 +1,8 @@
 """Until when a session's commands were certainly at work, as far as the next process can know.
 
-A file's time says it: it is touched while commands run. What changed up to then, and in the instant
-that the commands of a dead program need to die, was changed while a command ran, and so counts as the
-agent's like any other such change.
+A file's time says it: it is touched while commands run, and once more by the process that ends the
+commands of a dead program. What changed up to then was changed while a command ran, and so counts as the
+agent's like any other such change. What changed later may be a person's.
 """
 
 from __future__ import annotations
@@ -20,20 +20,18 @@ from .scan import PathState
 
 BEAT = 0.5
 """Seconds between two touches."""
-DYING = 1.0
-"""Seconds in which commands end whose program was killed."""
 
 
 class Heartbeat:
-    """One session's; `beat` is quick, and may be called from any thread."""
+    """One session's, with its `file`; `beat` is quick, and may be called from any thread."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self.file = file
 
     def beat(self) -> None:
         """Say that commands run now."""
         with suppress(OSError):  # without it changes after a crash are unsure, and no more
-            self._file.touch(mode=0o600)
+            self.file.touch(mode=0o600)
 
     def touches(
         self,
@@ -53,11 +51,11 @@ class Heartbeat:
         return found
 
     def was_at_work(self, folder: Path, path: str) -> bool:
-        """Whether a path changed last while commands ran, or were dying."""
+        """Whether a path changed last while commands ran."""
         with suppress(OSError):
-            until = self._file.stat().st_mtime + BEAT + DYING
+            until = self.file.stat().st_mtime_ns
             place = folder / path
             while not os.path.lexists(place) and place != folder:
                 place = place.parent  # what is gone has changed its folder
-            return os.lstat(place).st_ctime <= until
+            return os.lstat(place).st_ctime_ns <= until
         return False

@@ -447,8 +447,9 @@ class Workspace:
         ]
 
     def changed_files(self, turns: Iterable[str]) -> list[str]:
-        """Name the files that these turns changed, sorted; what went back is left out."""
-        return [spelled(path) for path, _ in changed(self._ledger.of(turns))]
+        """Name the files that these turns changed, sorted; what went back, or is unsure, is left out."""
+        found = changed(self._ledger.of(turns))
+        return [spelled(path) for path, chain in found if not chain.is_unsure]
 
     def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn, whose names begin so, left changed; and is that all?"""

@@ -271,6 +271,7 @@ class EffectExecutor:
             wrap=self.resources.sandbox.wrap if self.resources.sandbox else tuple,
             tell=reports.tell,
             limit=self.resources.limits.of(effect.tool),
+            alive=self.resources.workspace.alive if self.resources.workspace else None,
         )
         run = self._start(tool, effect, context, reply_to)
         call = self._calls[effect.call] = _RunningCall(run=run, reports=reports, latest=latest)

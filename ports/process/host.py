@@ -14,7 +14,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 
 from ...machines.errors import ToolError
@@ -133,6 +133,10 @@ class ProcessHost:
                 errors, streams["e"] = os.pipe()
                 ours.callback(os.close, errors)
                 theirs.callback(os.close, streams["e"])
+            if spec.alive is not None:
+                with suppress(OSError):  # only the attribution of changes after a crash needs it
+                    streams["a"] = os.open(spec.alive, os.O_WRONLY | os.O_CLOEXEC)
+                    theirs.callback(os.close, streams["a"])
             environment = {
                 _encoded(name): _encoded(text) for name, text in spec.environment.items()
             }

@@ -19,7 +19,8 @@ class ProcessSpec(Value):
     `timeout` and `grace` are seconds: at the timeout, or at `stop`, everything is asked to end
     (TERM), and killed after `grace`. `keep` bytes of head and of tail stay in memory; everything up
     to `spill_limit` bytes is written to `spill` once the output outgrows memory. With `keep_errors`
-    standard error is kept apart, so many bytes of its end; else it is part of the output.
+    standard error is kept apart, so many bytes of its end; else it is part of the output. The time of the
+    file `alive` is set when nothing of the command is left, if this program has died meanwhile.
     """
 
     argv: tuple[str, ...]
@@ -32,6 +33,7 @@ class ProcessSpec(Value):
     spill_limit: int = 64 * 1024 * 1024
     stdin: bytes = b""
     keep_errors: int = 0
+    alive: Path | None = None
 
 
 class ProcessResult(Value):

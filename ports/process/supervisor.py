@@ -56,9 +56,10 @@ def wake_on_child() -> int:
 
 
 class Control:
-    """The socket to the runtime."""
+    """The socket to the runtime; `is_closed` when that is gone."""
 
     def __init__(self, connection: _socket.socket) -> None:
+        self.is_closed = False
         self._connection = connection
         self._frames = Frames()
         self._messages: list[tuple[Any, ...]] = []
@@ -99,9 +100,10 @@ class Control:
         try:
             data, fds = receive_fds(self._connection, _CHUNK)
         except ConnectionError:
-            return False
+            data, fds = b"", []
         self._fds += fds
         self._messages += self._frames.feed(data)
+        self.is_closed = not data
         return bool(data)
 
 
@@ -123,6 +125,7 @@ class ProcessSupervisor:
             streams = files.get("i", 0), files["o"], files.get("e", files["o"])
             try:
                 main = _start(argv, cwd, environment, streams, score)
+                alive = os.dup(files["a"]) if "a" in files else None
             except OSError as error:
                 self._control.tell("failed", error.strerror)
                 continue
@@ -133,6 +136,10 @@ class ProcessSupervisor:
             self._control.tell("started", main)
             deadline = None if timeout is None else time.monotonic() + timeout
             _Supervision(main, argv[0], self._control, grace).watch(wake, deadline)
+            if alive is not None:
+                if self._control.is_closed:
+                    os.utime(alive)
+                os.close(alive)
         self._control.tell("failed", "it was given up before it started")
 
 

@@ -6,7 +6,8 @@
     runtime    -> supervisor   ("run", streams, argv, cwd, environment, timeout, grace)   all texts
                                as bytes; with its first byte comes a file descriptor for each letter
                                of `streams`: the output pipe, and if the command has them a file for
-                               stdin (i) and a pipe for standard error (e)
+                               stdin (i), a pipe for standard error (e), and a file (a) whose time
+                               is set when nothing is left of the command of a dead runtime
                                ("stop", grace)   for the command that runs; a late one is ignored
     supervisor -> runtime      ("started", pid), ("failed", reason),
                                ("done", status, exit code, killed, survivors)   the next may come
@@ -33,7 +34,7 @@ TOKEN = struct.Struct("!Q")
 _DEADLINE = 1 << 63
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _LENGTH = struct.Struct("!I")
-_MOST_FDS = 3
+_MOST_FDS = 4
 
 
 def deadline_clock() -> float:

@@ -131,6 +131,7 @@ class CommandTool:
             grace=self._resources.grace,
             keep=self._limit // 2,
             keep_errors=_ERRORS,
+            alive=context.alive,
         )
 
         processes, placement = self._resources.processes, self._placement
@@ -339,6 +340,7 @@ def _spec_of(
         grace=grace,
         keep=context.limit // 2,
         spill=context.spill_file,
+        alive=context.alive,
     )
 
 

@@ -31,7 +31,7 @@ class ToolContext(Value):
     puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on.
     `path` is the resolved path that the call was allowed for, empty where none was looked at.
     `limit` is how many bytes of the result the model receives. `is_again`: an earlier call of the turn
-    with this tool and path failed.
+    with this tool and path failed. `alive` is the file whose time says until when commands ran.
     """
 
     folder: Path
@@ -46,6 +46,7 @@ class ToolContext(Value):
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     tell: Callable[[m.Message], None] | None = None
     limit: int = 12 << 10
+    alive: Path | None = None
 
     @property
     def spill_file(self) -> Path:

@@ -193,6 +193,30 @@ def test_a_killed_program_s_turn_can_be_reverted(place: Place, serve, gate: Gate
     assert later.close() == 0
 
 
+def test_what_is_written_right_after_a_crash_is_the_persons(
+    place: Place, serve, gate: Gate
+) -> None:
+    """As soon as nothing of the command is left, a change is not counted as the agent's."""
+    before = fill(place.folder)
+    command = f"echo agent > src/f01.txt; echo agent > src/f02.txt; {gate.command}; sleep 600"
+    serve(Tools([shell(command)]), Text("Fine."), rest=ALLOW)
+    chat = place.chat()
+    chat.send("go")
+    gate.wait()
+    chat.kill()
+    wait_gone(place.processes())
+    mine = {"src/f02.txt": b"mine\n", "hand.txt": b"new\n"}
+    for name, data in mine.items():
+        (place.folder / name).write_bytes(data)
+    later = place.chat("--continue")
+    later.wait("recovered")
+    done = later.ask("/revert")["data"]
+    assert done["restored"] == ["src/f01.txt"]
+    assert {*done["kept"]} == {*mine}
+    assert content(place.folder) == before | mine
+    assert later.close() == 0
+
+
 def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None:
     """Interrupted and resumed, then reverted: the files of both parts come back."""
     before = fill(place.folder)
