@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import threading
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -112,8 +111,7 @@ class ChangedFiles:
             found = self.changed_by(tuple(f"t{number}" for number in range(1, made + 1)))
         except (OSError, SteersmanError):
             return []  # the revert reports what cannot be read
-        own = re.compile(rf"\.steersman/[^/]*{re.escape(self._session)}")
-        return [path for path in found if not own.match(path)]
+        return [path for path in found if not _is_own(path, self._session)]
 
     def restore(
         self,
@@ -128,6 +126,12 @@ class ChangedFiles:
     def storage(self) -> str:
         """The name of the storage that has the copies of files of this program's turns."""
         return self._runtime.shared.storage.name
+
+
+def _is_own(path: str, run: str) -> bool:
+    """Whether a file is in a folder of `.steersman` that is named after the run."""
+    home, _, rest = path.partition("/")
+    return home == ".steersman" and run in rest.partition("/")[0]
 
 
 class MessageParts:

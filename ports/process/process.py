@@ -20,7 +20,7 @@ class ProcessSpec(Value):
     (TERM), and killed after `grace`. `keep` bytes of head and of tail stay in memory; everything up
     to `spill_limit` bytes is written to `spill` once the output outgrows memory. With `keep_errors`
     standard error is kept apart, so many bytes of its end; else it is part of the output. The time of the
-    file `alive` is set when nothing of the command is left, if this program has died meanwhile.
+    file `alive` is set when nothing of the command is left, also if this program has died meanwhile.
     """
 
     argv: tuple[str, ...]

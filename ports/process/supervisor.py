@@ -56,10 +56,9 @@ def wake_on_child() -> int:
 
 
 class Control:
-    """The socket to the runtime; `is_closed` when that is gone."""
+    """The socket to the runtime."""
 
     def __init__(self, connection: _socket.socket) -> None:
-        self.is_closed = False
         self._connection = connection
         self._frames = Frames()
         self._messages: list[tuple[Any, ...]] = []
@@ -100,10 +99,9 @@ class Control:
         try:
             data, fds = receive_fds(self._connection, _CHUNK)
         except ConnectionError:
-            data, fds = b"", []
+            return False
         self._fds += fds
         self._messages += self._frames.feed(data)
-        self.is_closed = not data
         return bool(data)
 
 
@@ -137,8 +135,7 @@ class ProcessSupervisor:
             deadline = None if timeout is None else time.monotonic() + timeout
             _Supervision(main, argv[0], self._control, grace).watch(wake, deadline)
             if alive is not None:
-                if self._control.is_closed:
-                    os.utime(alive)
+                os.utime(alive)
                 os.close(alive)
         self._control.tell("failed", "it was given up before it started")
 

@@ -7,7 +7,7 @@
                                as bytes; with its first byte comes a file descriptor for each letter
                                of `streams`: the output pipe, and if the command has them a file for
                                stdin (i), a pipe for standard error (e), and a file (a) whose time
-                               is set when nothing is left of the command of a dead runtime
+                               is set when nothing of the command is left
                                ("stop", grace)   for the command that runs; a late one is ignored
     supervisor -> runtime      ("started", pid), ("failed", reason),
                                ("done", status, exit code, killed, survivors)   the next may come
