@@ -64,7 +64,8 @@ def written(facts: TurnFacts) -> str:
     """Write the facts as one line for people; empty if the turn only spoke."""
     parts: list[str] = []
     if facts.files:
-        parts.append(f"Changed: {', '.join(map(_file, facts.files.values()))}.")
+        more = "; commands may have changed more" if facts.is_blind else ""
+        parts.append(f"Changed: {', '.join(map(_file, facts.files.values()))}{more}.")
     elif facts.calls and not facts.is_blind:
         parts.append("No file was changed.")
     if facts.exit_code:

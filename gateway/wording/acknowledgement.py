@@ -322,12 +322,19 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
     for path in about["kept"]:
         reasons.setdefault(about["why"][path], []).append(path)
     kept = "Would keep" if about.get("dry_run") else "Kept"
-    lines = [f"{kept} {path_names(paths, MOST)}: {why}." for why, paths in reasons.items()]
+    lines = [
+        f"{kept} {path_names(paths, MOST)}: {why if len(paths) == 1 else _of_each(why)}."
+        for why, paths in reasons.items()
+    ]
     if about["scope"] == "undo":
         hint = "`/revert undo --force` undoes what it can."
     else:
         hint = "`/revert --force` reverts what it can; `/revert undo` undoes that."
     return [*lines, hint] if about["turns"] and FORCIBLE.intersection(reasons) else lines
+
+
+def _of_each(why: str) -> str:
+    return why.replace("it ", "each ", 1) if why.startswith("it ") else why
 
 
 def path_names(paths: Sequence[str], most: int = NAMED) -> str:
