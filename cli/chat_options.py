@@ -93,7 +93,7 @@ def usual_options(arguments: Sequence[str]) -> ChatOptions | None:
             if not value or value.startswith("-"):
                 return None
             found[VALUES[argument]] = value
-        elif not argument or argument.startswith("-") or "message" in found:
+        elif not argument.strip() or argument.startswith("-") or "message" in found:
             return None
         else:
             found["message"] = argument

@@ -6,16 +6,17 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+from ...machines.errors import UsageError
 from ..options import Agent, Folder, JsonLines, Model, Session, Yes, argument, flag, option
 
 
 def chat(
     message: Annotated[
-        str,
+        str | None,
         argument(
             "MESSAGE", "Send this message, print the answer, exit. Piped input is added to it."
         ),
-    ] = "",
+    ] = None,
     agent: Agent = "",
     model: Model = "",
     resume_newest: Annotated[
@@ -36,8 +37,10 @@ def chat(
     from ..chat import chat as start
     from ..chat_options import ChatOptions
 
+    if message is not None and not message.strip():
+        raise UsageError("the message is empty", "leave it out to type messages, or pipe them in")
     options = ChatOptions(
-        message=message,
+        message=message or "",
         agent=agent,
         model=model,
         is_newest=resume_newest,
