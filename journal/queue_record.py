@@ -65,6 +65,8 @@ class ItemRecord(Value):
     """When it was last read as what it is, in seconds since 1970."""
     progress: Mapping[str, Any] | None = None
     """How far its turn is: {done, total, unit}."""
+    is_reverted: bool = False
+    """Whether its turn's files were taken back as a whole: it runs again only if it is named."""
     deferred_to: str = ""
     """The item that a steer became which the model handed back."""
     deferred_from: str = ""
@@ -369,7 +371,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             return queue
         case e.Reverted():
             news = "\n".join(filter(None, (queue.news, news_of(entry))))
-            return _lose_progress(replace(queue, news=news), entry)
+            return _mark_reverted(replace(queue, news=news), entry)
         case e.TurnStarted():
             return _start_item(queue, entry)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
@@ -471,6 +473,7 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
         "start",
         turn=entry.turn,
         is_next=False,
+        is_reverted=False,
         said=_without_files(item.said),
         past_hold=queue.state == "held",
     )
@@ -481,12 +484,14 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
     )
 
 
-def _lose_progress(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
-    """Forget the progress of items whose turn was reverted as a whole: they start again."""
-    is_whole = entry.scope == "turn" and not entry.is_dry_run
+def _mark_reverted(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
+    """Note which items' turns were reverted as a whole, or are no longer: those start again if named."""
+    is_whole = entry.scope in ("turn", "undo") and not entry.is_dry_run
     for item in queue.items.values() if is_whole and entry.restored else ():
         if item.state in ("interrupted", "superseded") and item.turn in entry.turns:
-            queue = queue.having(replace(item, progress=None))
+            is_reverted = entry.scope == "turn"
+            progress = None if is_reverted else item.progress
+            queue = queue.having(replace(item, progress=progress, is_reverted=is_reverted))
     return queue
 
 

@@ -333,12 +333,17 @@ def take_back(record: SessionRecord, now: float) -> Decision:
 def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
-    Without a number, and where nothing is interrupted or held, that is what a message replaced last.
+    Without a number, and where nothing is interrupted or held, that is what a message replaced last. What
+    was taken back by a revert stays, unless its number is given: the reply's `reverted` are its numbers.
     """
     queue = record.queue
     if queue.state == "closed":
         return refusal(m.FINALIZED)
+    kept = [
+        item for item in queue.special() if item.state == "interrupted" and _is_taken_back(item)
+    ]
     there = [item for item in queue.live() if item.state in ("pending", "interrupted")]
+    there = [item for item in there if message.number or item not in kept]
     free = [item for item in there if not item.editor] or there
     first = chosen([*there, *queue.superseded()] if message.number else free, message.number)
     if message.number and first is None:
@@ -350,7 +355,8 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     is_asked = not (message.number or is_held or message.is_beside_goal)
     replaced = queue.superseded()[-1:] if is_asked else []
     first = replaced[0] if replaced else first
-    reply = answer(after=running, children=list(message.children))
+    numbers = [item.number for item in kept]
+    reply = answer(after=running, children=list(message.children), reverted=numbers)
     is_idle = message.is_beside_goal and all(item.goal for item in there)
     if first is None or is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
@@ -359,8 +365,14 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     return replace(released, reply={**reply, "restored": restored, "number": first.number})
 
 
+def _is_taken_back(item: ItemRecord) -> bool:
+    """Whether a message was taken back by a revert; a goal's turn is the goal's to go on with."""
+    return item.is_reverted and not item.goal
+
+
 def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Decision:
-    resumed = [item for item in record.queue.special() if item.state == "interrupted"]
+    interrupted = [item for item in record.queue.special() if item.state == "interrupted"]
+    resumed = [item for item in interrupted if not _is_taken_back(item)]
     first = tuple(item.id for item in picked or resumed)
     if record.queue.state != "held" and not first:
         return NOTHING

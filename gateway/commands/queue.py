@@ -216,10 +216,12 @@ def resume_queue(
     count = answer.get("restored", 0)
     children: list[str] = answer.get("children") or []
     going = f"{', '.join(children)} {'go' if len(children) > 1 else 'goes'} on." if children else ""
+    left = [] if number else answer.get("reverted") or []
+    again = " ".join(f"#{of} was reverted: `/queue resume {of}` runs it again." for of in left)
     if not answer.get("ok", True) or not count:
         waits = any(item["state"] == "pending" for item in items.values())
         nothing = "The queue is not held." if waits else "Nothing waits."
-        return _reply(answer, going or nothing)
+        return _reply(answer, f"{going or nothing} {again}".rstrip())
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
     things = "item" if count == 1 else "items"
@@ -230,7 +232,7 @@ def resume_queue(
         text = (
             f"Restored {count} {things}. #{answer['number']} runs{where} after #{answer['after']}."
         )
-    return _reply(answer, f"{text} {going}".rstrip())
+    return _reply(answer, " ".join(filter(None, (text, going, again))))
 
 
 @queue.verb("on", "Queue what is sent during a turn.")

@@ -57,6 +57,8 @@ def item_view(item: ItemRecord, *, is_held: bool) -> c.QueueItem:
         view["held"] = True
     if item.editor:
         view["edited"] = True
+    if item.is_reverted and item.state in ("interrupted", "superseded"):
+        view["reverted"] = True
     return view
 
 

@@ -240,6 +240,42 @@ def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None
     assert chat.close() == 0
 
 
+def test_what_was_taken_back_runs_again_only_if_it_is_named(place: Place, serve) -> None:
+    """`/queue resume` passes it over for what else was interrupted, also after its revert's undoing."""
+    before = fill(place.folder)
+    serve(
+        Tools([edit(0)]),
+        Stall("Half of it. "),
+        Stall("And of another. "),
+        Text("The other is done."),
+        Text("And the first."),
+        rest=ALLOW,
+    )
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("text")
+    chat.send("stop and revert")
+    chat.wait("reverted")
+    assert content(place.folder) == before
+    assert chat.ask("/queue resume")["text"] == (
+        "Nothing waits. #1 was reverted: `/queue resume 1` runs it again."
+    )
+    chat.send("second")
+    chat.wait("text")
+    chat.send("/stop")
+    chat.wait("stopped")
+    assert chat.ask("/queue")["text"].splitlines()[0] == "#1 [INTERRUPTED] (reverted): first"
+    resumed = chat.ask("/queue resume")
+    assert (resumed["data"]["number"], resumed["data"]["restored"]) == (2, 1)
+    chat.wait("turn_ended", status="completed")
+    assert [item["number"] for item in chat.ask("/queue")["data"]["items"]] == [1]
+    assert chat.ask("/revert undo")["ok"]
+    assert "reverted" not in chat.ask("/queue")["data"]["items"][0]
+    assert chat.ask("/queue resume")["data"]["number"] == 1
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
 def test_plain_text_says_it_in_the_known_words(place: Place, serve) -> None:
     """On a screen: how many, and that all is as it was."""
     fill(place.folder)
