@@ -2,8 +2,8 @@
 
 A file's time says it: it is touched while commands run, and by the process that supervises a command
 when nothing of that is left, which also ends the commands of a dead program. What changed up to then was
-changed while a command ran, and so counts as the agent's like any other such change. What changed later may
-be a person's.
+changed while a command ran, and so counts as the agent's like any other such change. What changed later
+may be a person's.
 """
 
 from __future__ import annotations

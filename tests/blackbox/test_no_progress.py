@@ -152,4 +152,5 @@ def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
     )
     model(lambda request: next(said))
     ran = place.run("chat", "--yes", "go")
-    assert "Changed: a.txt (new). The last command failed, exit 3: exit 3" in ran.stderr
+    changed = "Changed: a.txt (new); commands may have changed more."
+    assert f"{changed} The last command failed, exit 3: exit 3" in ran.stderr
