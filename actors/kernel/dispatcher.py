@@ -57,9 +57,11 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
 
     def stop(self) -> None:
-        """End the loop, and wait a while for its thread."""
+        """End the loop, wait a while for its thread, and give its descriptors back."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5.0)
+        if not self._thread.is_alive():
+            self.loop.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
