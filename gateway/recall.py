@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..journal.codec import decode_entry
-from ..journal.entries import AnswerCut, Answered, TurnStarted
+from ..journal.entries import AnswerCut, Answered, Recovered, TurnStarted
 from ..journal.record import messages_of
-from ..journal.recovery import backwards, newest_first
+from ..journal.recovery import backwards, load_record, newest_first
 from ..journal.store import Store, StoredEntry
 from .events.contract import Event, NoticeEvent, Stamp
-from .events.translation import answer_event
+from .events.translation import answer_event, translate
 from .wording.formats import iso
 from .wording.redaction import Redactor
 from .wording.terminal import clean
@@ -59,9 +59,11 @@ def said_in(
 ) -> list[Event]:
     """Return what was said in the last turns up to an entry, as events: the whole answers in any case.
 
-    `has_questions`: with a notice for each message of a person.
+    `has_questions`: with a notice for each message of a person, and what was recovered if nothing has run
+    since.
     """
     found: list[Event] = []
+    has_run = False
     for stored in backwards(store, session, upto if turns else 0):
         entry = decode_entry(stored.data)
         at = Stamp(seq=stored.seq, time=iso(stored.time), session=session)
@@ -69,9 +71,13 @@ def said_in(
             for answer in answer_event(entry, at):
                 answer["text"] = redactor.text(answer["text"])
                 found.append(answer)
+        elif has_questions and isinstance(entry, Recovered) and not has_run:
+            events = translate(entry, load_record(store, session, upto), at)
+            found += [event for event in events if event["type"] == "recovered"]
         elif has_questions:
             found += reversed(list(_notices(stored, at, redactor)))
         if isinstance(entry, TurnStarted):
+            has_run = True
             turns -= 1
             if not turns:
                 break

@@ -3,8 +3,8 @@
 from contextlib import closing
 
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Place
-from support.model_server import Text
+from support.driver import COMMAND, Gate, Place, wait_gone
+from support.model_server import Text, Tools
 from support.served import Served
 
 
@@ -24,3 +24,24 @@ def test_the_last_message_is_sent_again_at_a_server(place: Place, serve) -> None
         assert said.data["session"] == first
         terminal.type("is it Green\r")
         terminal.wait("Green.")
+
+
+def test_what_a_dead_server_left_is_announced_by_the_next(place: Place, serve, gate: Gate) -> None:
+    """Who takes the session up there reads of the crash and of the call of unknown outcome."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    with (
+        closing(Served(place)) as web,
+        closing(Terminal(place, [*COMMAND, "chat", "--yes"])) as one,
+    ):
+        one.wait("runs in `steersman serve`")
+        one.type("begin\r")
+        gate.wait()
+        web.kill()
+        one.wait("has ended without closing it")
+        wait_gone(place.processes())
+    arguments = [*COMMAND, "chat", "--continue"]
+    with closing(Served(place)), closing(Terminal(place, arguments)) as two:
+        two.wait("runs in `steersman serve`")
+        two.wait("Found saved queue from crashed session")
+        two.wait("[INTERRUPTED]: begin")
+        two.wait("Outcome unknown, not run again: shell")
