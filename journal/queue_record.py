@@ -66,7 +66,7 @@ class ItemRecord(Value):
     progress: Mapping[str, Any] | None = None
     """How far its turn is: {done, total, unit}."""
     is_reverted: bool = False
-    """Whether its turn's files were taken back as a whole: it runs again only if it is named."""
+    """Whether its turn's files were taken back as a whole: what else was interrupted is resumed first."""
     deferred_to: str = ""
     """The item that a steer became which the model handed back."""
     deferred_from: str = ""

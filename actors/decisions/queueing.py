@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...journal import entries as e
-from ...journal.queue_record import ItemRecord
+from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.conversation import ChatMessage
@@ -334,16 +334,16 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
     Without a number, and where nothing is interrupted or held, that is what a message replaced last. What
-    was taken back by a revert stays, unless its number is given: the reply's `reverted` are its numbers.
+    was taken back by a revert stays if something else was interrupted, unless its number is given: the
+    reply's `reverted` are its numbers.
     """
     queue = record.queue
     if queue.state == "closed":
         return refusal(m.FINALIZED)
-    kept = [
-        item for item in queue.special() if item.state == "interrupted" and _is_taken_back(item)
-    ]
-    there = [item for item in queue.live() if item.state in ("pending", "interrupted")]
-    there = [item for item in there if message.number or item not in kept]
+    resumed = _resumable(queue)
+    kept = [] if message.number else [item for item in _interrupted(queue) if item not in resumed]
+    waiting = ("pending", "interrupted")
+    there = [item for item in queue.live() if item.state in waiting and item not in kept]
     free = [item for item in there if not item.editor] or there
     first = chosen([*there, *queue.superseded()] if message.number else free, message.number)
     if message.number and first is None:
@@ -365,14 +365,18 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     return replace(released, reply={**reply, "restored": restored, "number": first.number})
 
 
-def _is_taken_back(item: ItemRecord) -> bool:
-    """Whether a message was taken back by a revert; a goal's turn is the goal's to go on with."""
-    return item.is_reverted and not item.goal
+def _interrupted(queue: QueueRecord) -> list[ItemRecord]:
+    return [item for item in queue.special() if item.state == "interrupted"]
+
+
+def _resumable(queue: QueueRecord) -> list[ItemRecord]:
+    """Return what was interrupted; what was taken back only where that is all. A goal's is the goal's."""
+    found = _interrupted(queue)
+    return [item for item in found if item.goal or not item.is_reverted] or found
 
 
 def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Decision:
-    interrupted = [item for item in record.queue.special() if item.state == "interrupted"]
-    resumed = [item for item in interrupted if not _is_taken_back(item)]
+    resumed = _resumable(record.queue)
     first = tuple(item.id for item in picked or resumed)
     if record.queue.state != "held" and not first:
         return NOTHING

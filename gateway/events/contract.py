@@ -53,7 +53,7 @@ class QueueItem(TypedDict):
     goal: NotRequired[str]  # id of the goal that it works for
     held: NotRequired[bool]  # true if it waits until a person resumes it
     edited: NotRequired[bool]  # true while a person edits it: until then it does not start
-    # true if the files of its turn were taken back: it runs again only if it is named
+    # true if the files of its turn were taken back: `/queue resume` leaves it for others
     reverted: NotRequired[bool]
 
 

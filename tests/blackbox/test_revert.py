@@ -240,8 +240,8 @@ def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None
     assert chat.close() == 0
 
 
-def test_what_was_taken_back_runs_again_only_if_it_is_named(place: Place, serve) -> None:
-    """`/queue resume` passes it over for what else was interrupted, also after its revert's undoing."""
+def test_what_was_taken_back_is_resumed_alone_or_by_its_number(place: Place, serve) -> None:
+    """`/queue resume` passes it over for what else was interrupted, until its revert is undone."""
     before = fill(place.folder)
     serve(
         Tools([edit(0)]),
@@ -257,16 +257,14 @@ def test_what_was_taken_back_runs_again_only_if_it_is_named(place: Place, serve)
     chat.send("stop and revert")
     chat.wait("reverted")
     assert content(place.folder) == before
-    assert chat.ask("/queue resume")["text"] == (
-        "Nothing waits. #1 was reverted: `/queue resume 1` runs it again."
-    )
     chat.send("second")
     chat.wait("text")
     chat.send("/stop")
     chat.wait("stopped")
-    assert chat.ask("/queue")["text"].splitlines()[0] == "#1 [INTERRUPTED] (reverted): first"
+    assert chat.ask("/queue")["text"].splitlines()[0] == "#1 [INTERRUPTED]: first (reverted)"
     resumed = chat.ask("/queue resume")
     assert (resumed["data"]["number"], resumed["data"]["restored"]) == (2, 1)
+    assert resumed["text"].endswith("#1 was reverted: `/queue resume 1` runs it again.")
     chat.wait("turn_ended", status="completed")
     assert [item["number"] for item in chat.ask("/queue")["data"]["items"]] == [1]
     assert chat.ask("/revert undo")["ok"]
