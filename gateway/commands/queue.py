@@ -216,7 +216,7 @@ def resume_queue(
     count = answer.get("restored", 0)
     children: list[str] = answer.get("children") or []
     going = f"{', '.join(children)} {'go' if len(children) > 1 else 'goes'} on." if children else ""
-    left = [] if number else answer.get("reverted") or []
+    left: list[int] = answer.get("reverted") or []
     again = " ".join(f"#{of} was reverted: `/queue resume {of}` runs it again." for of in left)
     if not answer.get("ok", True) or not count:
         waits = any(item["state"] == "pending" for item in items.values())
