@@ -83,13 +83,13 @@ def chat_there(
         "mode": options.mode,
         "resume": options.resume,
     }
-    row, owner = _opened_there(paths, server, wanted, environ, "session")
+    row, owner, notices = _opened_there(paths, server, wanted, environ, "session")
     session = row.session
     there = (
         f"Session {session} runs in `steersman serve` ({owner.process}); leaving it, or /detach, "
         "lets it go on there."
     )
-    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), [there])
+    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), [*notices, there])
     return _attend(here, session, owner, options, environ, "")
 
 
@@ -107,7 +107,7 @@ def run_there(
     """
     from .runs.prompt import run_at_prompt
 
-    row, owner = _opened_there(paths, server, wanted, environ, "run")
+    row, owner, _ = _opened_there(paths, server, wanted, environ, "run")
     run = row.session
     there = f"Run {run} is in `steersman serve` ({owner.process}); /detach leaves it running."
     here = AttachedHost(paths, config, LaunchOptions(), [there])
@@ -125,14 +125,14 @@ def run_there(
 
 def _opened_there(
     paths: Paths, server: Owner, wanted: Mapping[str, Any], environ: Mapping[str, str], what: str
-) -> tuple[SessionRow, Owner]:
-    """Have the program that serves the home open a session; return it and who has it."""
-    session = open_there(paths.state, server, **wanted)
+) -> tuple[SessionRow, Owner, list[str]]:
+    """Have the program that serves the home open a session; return it, who has it, what to tell."""
+    session, notices = open_there(paths.state, server, **wanted)
     with stored(environ) as store:
         row, owner = store.row(session), store.owner(session)
     if owner is None:
         raise StoreBusy(f"{what} `{session}` was left at once", "`steersman serve status`")
-    return row, owner
+    return row, owner, notices
 
 
 def _attend(

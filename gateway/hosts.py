@@ -27,6 +27,7 @@ from .home.home import existing_folder, find_session, refuse_run
 from .host.host import Host
 from .launch_options import LaunchOptions
 from .running import config_of_run, read_run
+from .wording.first_run import rights
 
 ENDING = 0.1
 """Seconds between two looks at a run that has ended, whose subagents may still be closing."""
@@ -190,8 +191,9 @@ class Hosts:
             conversation = self.begin(Path(str(params["folder"])), launch=launch)
         host = self.host_of(conversation.session)
         assert host is not None
-        choice = host.choice.line if host.choice is not None else ""
-        return {"session": conversation.session, "node": host.runtime.node, "model": choice}
+        notices = [host.choice.line] if host.choice is not None else []
+        notices.append(rights(conversation.describe()))
+        return {"session": conversation.session, "notices": notices}
 
     def host_of(self, session: str) -> Host | None:
         """Return the host that has a session open; none if none has."""

@@ -47,10 +47,14 @@ def server_of(state: Path) -> Owner | None:
         return Lock(folder, SERVING).owner()
 
 
-def open_there(state: Path, owner: Owner, **params: Any) -> str:
-    """Have the program that serves a home open a session; return its id. Raises `SteersmanError`."""
+def open_there(state: Path, owner: Owner, **params: Any) -> tuple[str, list[str]]:
+    """Have the program that serves a home open a session; return its id, and what to tell of it.
+
+    Raises `SteersmanError`.
+    """
     with closing(ControlConnection.connect(state, "", owner, OPENING)) as connection:
-        return str(connection.request("begin", params)["session"])
+        opened = connection.request("begin", params)
+        return str(opened["session"]), [str(notice) for notice in opened["notices"]]
 
 
 def write_address(state: Path, address: str) -> None:

@@ -49,7 +49,7 @@ def greeting(paths: Paths, found: SessionDescription, model: str, sandbox: Sandb
     shown = paths.state / "welcomed"
     if shown.exists():
         boxed = ", in a sandbox" if sandbox.is_in_force else ""
-        return f"{_may(found)}{boxed}; /permissions shows the rules"
+        return f"{rights(found)}{boxed}; /permissions shows the rules"
     with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
     return _screen(paths, found, model, sandbox)
@@ -72,7 +72,7 @@ def _screen(paths: Paths, found: SessionDescription, model: str, sandbox: Sandbo
     rows = (
         ("model", model.removeprefix("model "), "/model, --model NAME"),
         ("folder", str(found.folder), "--cwd DIR"),
-        ("agent", _may(found), "/permissions, /mode, --yes"),
+        ("agent", rights(found), "/permissions, /mode, --yes"),
         ("sandbox", _sandbox(sandbox), "[tools] sandbox"),
         ("settings", str(paths.config_file), "`steersman config show`"),
         ("kept in", str(paths.state), "STEERSMAN_HOME"),
@@ -84,7 +84,7 @@ def _screen(paths: Paths, found: SessionDescription, model: str, sandbox: Sandbo
     return "\n".join(lines)
 
 
-def _may(found: SessionDescription) -> str:
+def rights(found: SessionDescription) -> str:
     """Write which of the sample calls are allowed, asked about, or denied, and the mode if it is set."""
     decided: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for tool, arguments, what in TRIES:

@@ -12,6 +12,8 @@ def test_the_last_message_is_sent_again_at_a_server(place: Place, serve) -> None
     """The terminal goes along to the session that goes on; a client of the old one stays with that."""
     serve(*(Text(f"{colour}.", match=colour) for colour in ("Blue", "Red", "Grey", "Green")))
     with closing(Served(place)) as web, closing(Terminal(place, [*COMMAND, "chat"])) as terminal:
+        terminal.wait("model main (test-model")
+        terminal.wait("may read here; asks to write here")
         terminal.wait("runs in `steersman serve`")
         terminal.type("is it Blue\r")
         terminal.wait("Blue.")
