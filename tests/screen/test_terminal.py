@@ -80,8 +80,7 @@ def test_a_window_that_is_resized(stage: Stage, opened: Open) -> None:
         terminal.resizes(*size)
         terminal.shows(f"t{60 + 90 * at}x")
         terminal.has_line("my words")
-        shown = [row for row in terminal.screen.display if row.startswith("> my")]
-        assert len(shown) == 1
+        terminal.waits(lambda: sum(row.startswith("> my") for row in terminal.screen.display) == 1)
     terminal.has_bar("idle")
     found = shown_tokens(terminal)
     assert found[-1] == "t399x"
