@@ -54,15 +54,19 @@ class Checkpoints:
 
         notices = await self._run(work)
         if self._timer is None:
-            self._beat()
+            self._beat_on()
         return notices
 
-    def _beat(self) -> None:
-        """Record the time while calls run, so that recovery knows when the program crashed."""
+    def beat(self) -> None:
+        """Record the time, so that recovery knows until when calls changed files."""
+        self._workspace.heartbeat.beat()
+
+    def _beat_on(self) -> None:
+        """Record the time as long as calls run."""
         self._timer = None
         if self._calls:
-            self._workspace.heartbeat.beat()
-            self._timer = asyncio.get_running_loop().call_later(BEAT, self._beat)
+            self.beat()
+            self._timer = asyncio.get_running_loop().call_later(BEAT, self._beat_on)
 
     def end(self, call: str) -> None:
         """Scan, soon, for the changes of a call; only the next scan waits for this one."""
@@ -134,6 +138,10 @@ class ChildWorkspace:
     def alive(self) -> Path:
         """That of the root."""
         return self._above.alive
+
+    def beat(self) -> None:
+        """Record the time, for the root."""
+        self._above.beat()
 
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
         """Scan before a call."""

@@ -1,9 +1,9 @@
 """Until when a session's commands were certainly at work, as far as the next process can know.
 
-A file's time says it: it is touched while commands run, and by the process that supervises a command
-when nothing of that is left, which also ends the commands of a dead program. What changed up to then was
-changed while a command ran, and so counts as the agent's like any other such change. What changed later
-may be a person's.
+A file's time says it: it is touched while calls run and when one has ended, and by the process that
+supervises a command when nothing of that is left, which also ends the commands of a dead program. What
+changed up to then was changed while a call ran, and so counts as the agent's like any other such change.
+What changed later may be a person's.
 """
 
 from __future__ import annotations

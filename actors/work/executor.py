@@ -351,6 +351,8 @@ class EffectExecutor:
         """Send a call's result when it is there; with `bounds` no more than the model receives."""
         try:
             result = await run.wait()
+            if self.resources.workspace is not None:
+                self.resources.workspace.beat()
             if bounds is not None and len(result.text) > bounds.limit + ROOM:
                 data = result.text.encode("utf-8", "replace")
                 text, spilled = await asyncio.to_thread(kept_ends, data, bounds)
