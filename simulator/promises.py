@@ -921,11 +921,13 @@ def _require_orders_obeyed(program: SimulatedProgram) -> None:
 def check_stops_are_prompt(program: SimulatedProgram, chances: Chances) -> None:
     """A stop is over when its processes are dead; time counts while no other actor has work to do.
 
-    A tool takes `longest` to die, a child's session a quarter of that to be opened or closed, and a
+    A tool takes `longest` to die, each level of children a quarter of that to be opened or closed, and a
     judge or a gate as long as it takes them.
     """
-    longest = 1.5 * chances.longest + chances.verdicts.longest
     for session, history in program.chronicle.of.items():
+        below = [name.count("-") for name in program.chronicle.of if name.startswith(session)]
+        levels = max(1, max(below) - session.count("-"))  # each is opened and closed in its turn
+        longest = (1 + levels / 2) * chances.longest + chances.verdicts.longest
         since = dict[str, float]()
         for happening in history:
             match happening:
