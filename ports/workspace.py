@@ -58,18 +58,23 @@ class Checkpoints:
         return notices
 
     def beat(self) -> None:
-        """Record the time, so that recovery knows until when calls changed files."""
-        self._workspace.heartbeat.beat()
+        """Record the time while calls run, so that recovery knows until when these changed files.
+
+        Never before the first scan: that enters what an earlier program left, and needs the old time.
+        """
+        if self._timer is not None:
+            self._workspace.heartbeat.beat()
 
     def _beat_on(self) -> None:
         """Record the time as long as calls run."""
         self._timer = None
         if self._calls:
-            self.beat()
+            self._workspace.heartbeat.beat()
             self._timer = asyncio.get_running_loop().call_later(BEAT, self._beat_on)
 
     def end(self, call: str) -> None:
         """Scan, soon, for the changes of a call; only the next scan waits for this one."""
+        self.beat()
         self._started().submit(self._workspace.end, call)
         self._calls.discard(call)
         if not self._calls:

@@ -199,7 +199,8 @@ def test_what_is_written_right_after_a_crash_is_the_persons(
     """As soon as nothing of the command is left, a change is not counted as the agent's."""
     before = fill(place.folder)
     command = f"echo agent > src/f01.txt; echo agent > src/f02.txt; {gate.command}; sleep 600"
-    serve(Tools([shell(command)]), Text("Fine."), rest=ALLOW)
+    look = Tools([{"tool": "read", "arguments": {"path": "hand.txt"}}])
+    serve(Tools([shell(command)]), look, Text("Fine."), rest=ALLOW)
     chat = place.chat()
     chat.send("go")
     gate.wait()
@@ -210,6 +211,8 @@ def test_what_is_written_right_after_a_crash_is_the_persons(
         (place.folder / name).write_bytes(data)
     later = place.chat("--continue")
     later.wait("recovered")
+    later.send("/queue resume")
+    later.wait("turn_ended")  # what only looks must not move the time
     done = later.ask("/revert")["data"]
     assert done["restored"] == ["src/f01.txt"]
     assert {*done["kept"]} == {*mine}
