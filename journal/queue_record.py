@@ -485,7 +485,7 @@ def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
 
 
 def _mark_reverted(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
-    """Note which items' turns were reverted as a whole, or are no longer: those start from the beginning."""
+    """Note which items' turns were reverted as a whole, or are no longer: reverted ones start again."""
     is_whole = entry.scope in ("turn", "undo") and not entry.is_dry_run
     for item in queue.items.values() if is_whole and entry.restored else ():
         if item.state in ("interrupted", "superseded") and item.turn in entry.turns:
