@@ -31,7 +31,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from ...gateway.wording.terminal import audited
-from .screen import Screen
+from .screen import FRAMED, Screen
 
 # Most terminals break rows that are too wide for a narrower window into several. The next drawing then
 # starts further up, by as many rows as were added; xterm cuts rows instead. A terminal cannot be asked
@@ -101,8 +101,6 @@ MENU = 6
 """Maximum number of rows of the menu."""
 INPUT = 10
 """Maximum number of rows of the input line; a longer text scrolls."""
-FRAMED = 16
-"""Rows of a terminal from which on the input line has a frame."""
 
 STYLE = Style.from_dict(
     {

@@ -19,7 +19,7 @@ from ..question import AnswerKey, Questions, answer_keys, why_asked
 from ..talk import ends_answer
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
-from .status import Attention, Status, bar, key_hints
+from .status import Attention, Status, bar, key_hints, waiting_rows
 from .terminal import Canvas
 from .transcript import Transcript, diff_rows
 
@@ -137,6 +137,8 @@ STREAMED = ("text", "thinking", "output", "progress", "queue")
 
 LONGEST_ECHO = 1.0
 """Seconds after which a sent message is shown, though it is not known what it does."""
+FRAMED = 16
+"""Rows of a terminal from which on the input line has a frame, and what waits is shown above it."""
 BESIDES = 6
 """Rows of the lower part beside those above the input line: the line, its frame, a menu, the bar."""
 
@@ -226,13 +228,15 @@ class Screen:
         self.canvas.changed()
 
     def above(self) -> StyleAndTextTuples:
-        """Return the rows above the input line: live rows, the card, a note."""
+        """Return the rows above the input line: live rows, the card, what waits, a note."""
         width = self._width()
         with self._lock:
             if self._echoes and time.monotonic() - self._echoes[-1][0] > LONGEST_ECHO:
                 self._print_echoes()
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
             rows += self._card_rows(width)
+            if self.canvas.lines >= FRAMED:
+                rows += waiting_rows(self.status, width, self.appearance)
             if note := self.note():
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()

@@ -18,9 +18,10 @@ from ...gateway.events.contract import (
     items_after,
 )
 from ...gateway.wording.formats import one_line, progress_text, sender
+from ...gateway.wording.terminal import exposed
 from ...workflows.settings import TerminalSettings
 from ..wrapping import fitted
-from .appearance import Appearance
+from .appearance import DIM, Appearance, Row
 
 
 class Status(Struct, kw_only=True):
@@ -145,6 +146,8 @@ YIELDING = 5
 """The parts from this number on make room for a key: the names, what is offered, the window's fill."""
 GAP = 2
 """Minimum number of columns between the status and the keys."""
+MOST_WAITING = 3
+"""Rows of the messages that wait."""
 
 
 def bar(
@@ -181,18 +184,36 @@ def _width(parts: list[tuple[int, str]], between: str) -> int:
 
 
 def key_hints(status: Status, asks: int, *, is_empty: bool, stop: str = "Esc") -> list[str]:
-    """Return what keys do now, the most useful first; a card shows its own.
+    """Return what keys do now, the most useful first; a card shows those that answer it.
 
     `is_empty` is whether nothing is typed, `stop` the key that stops a turn.
     """
+    stops = [f"{stop} stops"] if status.can_stop and not status.is_stopping else []
     if asks:
-        return []
+        return stops
     if not is_empty:
         return ["Tab queues it", "Alt-Enter steers"] if status.is_busy else []
     if status.can_stop:
-        return [] if status.is_stopping else [f"{stop} stops"]
+        return stops
     resume = ["/queue resume"] if status.held or status.interrupted else []
     return [*resume, "? keys", "/ commands"]
+
+
+def waiting_rows(status: Status, width: int, appearance: Appearance) -> list[Row]:
+    """Return a row for each of the next messages that wait, and how many there are besides."""
+    items = [item for item in status.items if item["state"] == "pending"]
+    shown = items if len(items) <= MOST_WAITING else items[: MOST_WAITING - 1]
+    held = [item["number"] for item in status.held]
+    dots = appearance.plain("…")
+    rows = list[Row]()
+    for item in shown:
+        does = "is held" if item["number"] in held else "steers" if "turn" in item else "waits"
+        whose = f", from {fitted(who, LONGEST_NAME)}" if (who := sender(item["user"])) else ""
+        text = one_line(exposed(item["text"]), width, dots)
+        rows.append([(DIM, fitted(f"#{item['number']} {does}{whose}: {text}", width, dots))])
+    if left := len(items) - len(shown):
+        rows.append([(DIM, fitted(f"{left} more: /queue", width, dots))])
+    return rows
 
 
 def duration(seconds: float) -> str:

@@ -19,7 +19,7 @@ from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
 from steersman.cli.screen.markdown_blocks import LOADER, Highlighter
 from steersman.cli.screen.screen import card_rows, replacing
-from steersman.cli.screen.status import Status, bar, duration, key_hints
+from steersman.cli.screen.status import Status, bar, duration, key_hints, waiting_rows
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped_pieces
 
@@ -365,6 +365,28 @@ def test_the_bar_names_the_senders_who_are_not_the_owner(users: tuple[str, ...],
     assert bar(status, 3.0, 200, LOOK) == said.replace("waiting", "held")
 
 
+def test_what_waits_stands_above_the_line() -> None:
+    """The next messages, each on one row, and how many there are besides."""
+    status = Status(is_busy=True)
+    items: list[Any] = [
+        {"number": at, "state": "pending", "text": text, "user": user}
+        for at, (text, user) in enumerate((("tests,\nthen docs", ""), ("x" * 99, "ann")), 2)
+    ]
+    status.items = [{"number": 1, "state": "running", "text": "go", "user": ""}, *items]  # type: ignore[list-item]
+    assert text_of(waiting_rows(status, 40, LOOK)) == [
+        "#2 waits: tests, then docs",
+        f"#3 waits, from ann: {'x' * 19}…",
+    ]
+    items[0] |= {"turn": "t1"}
+    items[1] |= {"held": True}
+    status.items = [*items, *items]
+    assert text_of(waiting_rows(status, 29, LOOK)) == [
+        "#2 steers: tests, then docs",
+        "#3 is held, from ann: xxxxxx…",
+        "2 more: /queue",
+    ]
+
+
 def test_the_bar_says_how_a_stopped_turn_is_resumed() -> None:
     """What is held or interrupted stands beside the command that runs it, also at 40 columns."""
     status = Status(agent="assistant", model="main")
@@ -433,7 +455,8 @@ def test_a_narrow_row_says_why_a_call_failed() -> None:
         (False, False, 0, "", ""),
         (True, True, 0, "Esc stops", "Esc stops"),
         (True, False, 0, "Tab queues it · Alt-Enter steers", "Tab queues it"),
-        (True, True, 1, "", ""),
+        (True, True, 1, "Esc stops", "Esc stops"),
+        (False, True, 1, "", ""),
     ],
 )
 def test_the_bar_ends_with_what_the_keys_do_now(
