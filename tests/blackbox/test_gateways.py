@@ -5,9 +5,7 @@ import re
 import resource
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from support.model_server import Text
 from support.patience import seconds
 from support.served import Served
 from support.telegram_server import TOKEN, TelegramServer
+from support.until import until
 
 from .conftest import Serve
 
@@ -33,14 +32,6 @@ def telegram(tmp_path: Path) -> Generator[TelegramServer]:
         server.act("person", id=ANN, first_name="Ann")
         server.act("chat", id=GROUP, type="supergroup", title="Team", managers=[ANN])
         yield server
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Look until something holds."""
-    last = time.monotonic() + seconds(40)
-    while not holds():
-        assert time.monotonic() < last
-        threading.Event().wait(0.05)
 
 
 def said_by_bot(server: TelegramServer) -> str:

@@ -17,6 +17,7 @@ from blackbox.judged import (
 from support.driver import Place
 from support.model_server import Behaviour, Door, Hang, Recorded, Status, Text, Tools
 from support.patience import seconds
+from support.until import until
 
 QUICK = "judge_timeout = 1.0\n"
 """Seconds for judges that hang or fail; others have the time that is configured."""
@@ -211,8 +212,7 @@ def test_a_stop_while_it_is_judged_takes_effect_at_once(
     chat = place.chat()
     chat.send("/goal be judged")
     chat.wait("turn_ended")
-    while not judge.requests:
-        chat.ask("/goal")
+    until(lambda: judge.requests)
     chat.send(word)
     wait_goal(chat, "paused", "interrupt")
     chat.wait("stopped")

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from support.driver import Gate, Place, wait_gone
-from support.fleet import FleetNode, listed, settings, states, until
+from support.fleet import FleetNode, listed, settings, states
 from support.model_server import Text, Tools
 from support.patience import seconds
 from support.postgres_server import PostgresServer
 from support.served import Served
+from support.until import until
 
 from steersman.extensions.postgres.store import PostgresStore
 from steersman.workflows.home_place import URL

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from support.driver import WAIT, Place, wait_gone
 from support.model_server import Text, Tools
 from support.patience import seconds
+from support.until import until
 
 LONG_AGO = "2026-01-01T00:00"
 DYING = """
@@ -105,13 +105,12 @@ class Home:
 
     def wait(self, name: str, *outcomes: str) -> dict[str, Any]:
         """Wait until a schedule's newest time has come to one of these ends; return it."""
-        deadline = time.monotonic() + seconds(WAIT)
-        while time.monotonic() < deadline:
-            last = self.schedules()[name]["last"]
-            if last is not None and last["outcome"] in outcomes:
-                found: dict[str, Any] = last
-                return found
-        raise AssertionError(self.schedules())
+
+        def last() -> dict[str, Any]:
+            found: dict[str, Any] = self.schedules()[name]["last"] or {}
+            return found if found.get("outcome") in outcomes else {}
+
+        return until(last, self.schedules)
 
 
 def schedule(name: str, more: str, at: str = LONG_AGO) -> str:
@@ -276,12 +275,8 @@ def test_hooks_tell_a_person_who_is_away(place: Place, home: Home, serve) -> Non
         + schedule("late", talk.format("late")).replace('"once"', '"skip"'),
     )
     server = home.serve()
-    deadline = time.monotonic() + seconds(WAIT)
-    told: list[dict[str, Any]] = []
-    while len(told) < 4 and time.monotonic() < deadline:
-        home.schedules()  # takes its time, so that this is no busy loop
-        told = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    assert len(told) == 4, told
+    until(lambda: log.exists() and log.read_text().count("\n") == 4)
+    told = [json.loads(line) for line in log.read_text().splitlines()]
     by = {name: one["last"] for name, one in home.schedules().items()}
     failed = {event["schedule"]: event for event in told if event["event"] == "schedule_failed"}
     assert {name: one["state"] for name, one in failed.items()} == {
@@ -335,9 +330,8 @@ def test_a_newer_session_of_a_schedule_takes_the_place_of_a_quiet_one(
     server = home.serve()
     first = home.wait("news", "done")
     configuration.write_text(whole + schedule("news", talk, "2026-02-02T00:00"))
-    deadline = time.monotonic() + seconds(WAIT)
-    while (second := home.wait("news", "done")) == first and time.monotonic() < deadline:
-        pass
+    until(lambda: home.wait("news", "done") != first)
+    second = home.wait("news", "done")
     listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
     states = {session["id"]: session["state"] for session in listed}
     assert states == {first["session"]: "left", second["session"]: "idle"}  # it is open

@@ -19,6 +19,7 @@ from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Chat, Gate, Place, wai
 from support.model_server import Door, Text, Tools
 from support.patience import seconds
 from support.served import Follower, Served
+from support.until import until
 
 from steersman.workflows.home_place import URL
 
@@ -511,10 +512,8 @@ def at_keyboard(place: Place) -> Generator[Callable[..., Terminal]]:
 
 def finished_run(place: Place) -> dict[str, object]:
     """Wait until the newest run has left the server, and return what is stored of it."""
-    until = time.monotonic() + seconds(WAIT)
-    while (found := place.stored())["state"] != "suspended":
-        assert time.monotonic() < until, found
-    return found
+    until(lambda: place.stored()["state"] == "suspended", place.stored)
+    return place.stored()
 
 
 @pytest.mark.nightly

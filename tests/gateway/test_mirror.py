@@ -7,6 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 from support.patience import seconds
+from support.until import until
 
 from steersman.gateway.host import offline_writer
 from steersman.gateway.host.offline_writer import QueueMirror
@@ -81,10 +82,8 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     """A queue that is again as it was leaves its copy alone, with the time at which it was written."""
     mirror = QueueMirror(tmp_path, lambda text: None)
     copy = tmp_path / "abc.toml"
-    pause = threading.Event()
     mirror.put("abc", queue("a"), 0.0)
-    while not copy.exists():
-        assert not pause.wait(0.01)
+    until(copy.exists)
     before = copy.read_text(), copy.stat().st_ino
     mirror.put("abc", queue("a"), 2.0)
     mirror.close()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from support.patience import seconds
+from support.until import looked_until
 
 from steersman.gateway.host import scheduling
 from steersman.gateway.host.scheduling import (
@@ -229,8 +230,7 @@ class Served:
         main: Any = SimpleNamespace(is_kept=True)
         async with asyncio.timeout(seconds(60)):
             async with Scheduler(hosts, main, self.call, {}, lambda: self.now, UTC):
-                while not is_over():
-                    await asyncio.sleep(0.01)
+                await looked_until(is_over)
         return self.hours.store.occurrences()
 
 

@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from support.patience import seconds
+from support.until import until
 
 from steersman.ports.models.chat import ChatModel
 
@@ -31,11 +32,14 @@ def test_serves_a_script_as_a_process(asker, tmp_path):
         address = f"http://127.0.0.1:{int(process.stdout.readline())}"
         model = ChatModel(f"{address}/v1", "m")
         hello, files, again = asker(model, "Hi", "which files?", "which files?")
-        asked, until = [], time.monotonic() + seconds(5)
-        while not all(row["finished"] for row in asked) or not asked:  # it notes that after the end
-            assert time.monotonic() < until, asked
+        asked = list[Any]()
+
+        def are_finished() -> bool:  # it notes that after the end
             with urllib.request.urlopen(f"{address}/requests", timeout=seconds(5)) as response:
-                asked = json.load(response)
+                asked[:] = json.load(response)
+            return bool(asked) and all(row["finished"] for row in asked)
+
+        until(are_finished, lambda: asked)
         process.stdin.close()
         assert process.wait(seconds(10)) == 0
     assert hello.text == "Hello."

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.until import until
 
 from steersman.cli.screen import file_index
 from steersman.cli.screen.file_index import FileIndex, ranked, walked
@@ -77,8 +78,7 @@ def test_the_index_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """It stops at so many paths, the nearest first."""
     monkeypatch.setattr(file_index, "MOST", 3)
     index = FileIndex(folder)
-    while not (paths := index.paths()):
-        continue
+    paths = until(index.paths)
     assert len(paths) == 3
     assert all("/" not in path.rstrip("/") for path in paths)
 

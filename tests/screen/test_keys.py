@@ -8,9 +8,9 @@ from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
 from support.driver import COMMAND, Gate
-from support.fleet import until
 from support.model_server import Text
 from support.nightly import daily
+from support.until import until
 
 from steersman.cli.screen.bindings import KEYS
 
@@ -36,6 +36,7 @@ def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
     for number, text in enumerate(("first", "second"), 2):
         terminal.types(text, "\t")
         terminal.shows(f'📥 Queued #{number}: "{text}"')
+        terminal.has(f"#{number} waits: {text}")
     return terminal
 
 

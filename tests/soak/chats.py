@@ -16,9 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import Popen
 
-from soak.crowds import CROWDS, PEOPLE, Crowd, until
+from soak.crowds import CROWDS, PEOPLE, Crowd
 from support.driver import Place, end
 from support.model_server import ModelServer, Recorded, Text
+from support.until import until
 
 from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry
@@ -119,7 +120,7 @@ class Chats:
                 for room, (found, unsure) in enumerate(map(_answers, self._all_texts()))
             )
 
-        until(is_answered, patience, f"answers on {self._platform}")
+        until(is_answered, f"answers on {self._platform}", patience)
 
     def wait_backlog(self) -> None:
         """Wait until not too many messages wait for their answers."""
@@ -130,7 +131,7 @@ class Chats:
             heard = sum(map(len, self.decided())) if self.crowd.gaps else len(self.said)
             return heard - sum(len(labels) + unsure for labels, unsure in found) < _BACKLOG
 
-        until(is_short, 240.0, f"answers on {self._platform}")
+        until(is_short, f"answers on {self._platform}", 240.0)
 
     # What came of it ----------------------------------------------------------------------------------
 
@@ -192,7 +193,7 @@ class Chats:
         No further part begins when the time is over.
         """
         self.start()
-        until(self.crowd.is_joined, 60.0, f"the gateway enters the rooms of {self._platform}")
+        until(self.crowd.is_joined, f"the gateway enters the rooms of {self._platform}")
         ways = itertools.cycle(DISRUPTIONS)
         part = min(50, max(5, count // 4))
         for begun in range(0, count, part):
@@ -204,7 +205,7 @@ class Chats:
             self.disrupt(way, meanwhile)
             self._disruptions += 1
             self.say(after)
-            until(self.crowd.is_joined, 60.0, "the gateway comes back")
+            until(self.crowd.is_joined, "the gateway comes back")
             self.wait_backlog()
             yield size, []
             if is_over():
@@ -222,11 +223,11 @@ class Chats:
         if lost := self.lost():
             wrong += [f"{label}: lost, and the room does not know" for label in self.unheard(lost)]
             self.say_again(lost)
-            until(lambda: not self.lost(), 60.0, f"what was said again on {self._platform}")
+            until(lambda: not self.lost(), f"what was said again on {self._platform}")
             self.settle()
         before = self._all_texts()
         self.ask_again()
-        until(self._has_all, 120.0, f"`!again` on {self._platform}")
+        until(self._has_all, f"`!again` on {self._platform}", 120.0)
         return wrong + faults_of(self.journals(), before, self._all_texts(), self.again)
 
     def _has_all(self) -> bool:

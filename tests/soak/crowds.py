@@ -3,7 +3,6 @@
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,6 @@ from urllib.parse import quote
 
 from support.irc_server import IrcServer, RawClient
 from support.matrix_server import MatrixServer
-from support.patience import seconds
 from support.telegram_server import TOKEN, TelegramServer
 
 __all__ = ["CROWDS", "Crowd", "Tunnel"]
@@ -111,15 +109,6 @@ class Crowd(Protocol):
     def close(self) -> None:
         """End the server."""
         ...
-
-
-def until(holds: Callable[[], bool], patience: float, what: str) -> None:
-    """Look until something holds."""
-    last = time.monotonic() + seconds(patience)
-    while not holds():
-        if time.monotonic() > last:
-            raise AssertionError(f"in vain: {what}")
-        threading.Event().wait(0.1)
 
 
 def people_of(platform: str, names: list[str]) -> str:

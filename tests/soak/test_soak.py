@@ -20,12 +20,13 @@ from soak.fuzz import KINDS, Fuzzer
 from soak.growth import Sample, faults, figures, grow
 from soak.nodes import faults_of as faults_of_nodes
 from soak.suites import SUITES, Order, Piece, Suite
-from support.fleet import LoneTools, until
+from support.fleet import LoneTools
 from support.irc_server import program
 from support.patience import seconds
 from support.postgres_server import reason_to_skip
 from support.remote_items import Findings
 from support.remote_items import faults_of as faults_of_items
+from support.until import until
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 150

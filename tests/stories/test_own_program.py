@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.driver import Place, finish, wait_gone
 from support.model_server import ModelServer, Text, Tools
+from support.until import until
 
 PROGRAM = Path(__file__).with_name("own_program.py")
 PIPE = subprocess.PIPE
@@ -79,8 +80,10 @@ def test_a_program_is_killed_in_its_tool_and_resumes(place: Place) -> None:
 
 def wait_for_third(place: Place, session: str) -> None:
     """Wait until the third question is durable, as another program sees it."""
-    while True:
+
+    def is_there() -> bool:
         ran = place.run("queue", "list", "--session", session, "--json")
         assert ran.returncode == 0, ran.stderr
-        if len(json.loads(ran.stdout)["items"]) == 2:
-            return
+        return len(json.loads(ran.stdout)["items"]) == 2
+
+    until(is_there)

@@ -1,9 +1,7 @@
 """Story 16, in the team's room: the installed gateway, real servers, two people with other clients."""
 
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,15 +14,14 @@ from support.driver import Place, end
 from support.irc_server import IrcServer, RawClient
 from support.matrix_server import MatrixServer
 from support.model_server import Door, Text
-from support.patience import seconds
 from support.telegram_server import TOKEN, TelegramServer
+from support.until import until
 
 pytestmark = pytest.mark.nightly
 
 __all__ = ["echoed", "place", "serve"]
 
 ANN, BO = 11, 22
-PAUSE = 0.05  # seconds between two looks at a room
 GROUP = -100_500
 
 
@@ -192,14 +189,6 @@ class TelegramTeam:
 
     def close(self) -> None:
         self.server.close()
-
-
-def until(holds: Callable[[], bool], what: Callable[[], Any] = lambda: "") -> None:
-    """Look until something holds."""
-    last = time.monotonic() + seconds(40)
-    while not holds():
-        assert time.monotonic() < last, what()
-        threading.Event().wait(PAUSE)
 
 
 def irc_team(folder: Path) -> Team:

@@ -2,13 +2,10 @@
 
 import itertools
 import json
-import os
 import re
 import shlex
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 from support.driver import Place
 from support.model_server import Behaviour, Recorded, Text, Tools
 from support.patience import seconds
+from support.until import until
 
 from steersman.gateway.hosts import Hosts
 from steersman.gateway.launch_options import LaunchOptions
@@ -75,15 +73,6 @@ class FleetNode:
             self.process.send_signal(signal.SIGCONT)
             self.process.kill()
         self.process.communicate()
-
-
-def until(ask: Callable[[], Any], what: str, timeout: float = 60.0) -> Any:
-    """Ask again and again until the answer is true, and return it."""
-    deadline = time.monotonic() + seconds(timeout)
-    while not (answer := ask()):
-        assert time.monotonic() < deadline, f"it never came about: {what}"
-        os.sched_yield()
-    return answer
 
 
 def listed(place: Place) -> dict[str, dict[str, Any]]:

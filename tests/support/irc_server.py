@@ -12,6 +12,7 @@ from pathlib import Path
 
 from support.patience import seconds
 from support.ports import HeldPort
+from support.until import until
 
 NGIRCD = """
 [Global]
@@ -133,12 +134,18 @@ class IrcServer:
         log = (self.folder / "log").open("ab")
         with log:
             self._process = subprocess.Popen([program(self.kind), *words], stdout=log, stderr=log)
-        until = time.monotonic() + seconds(20)
-        while time.monotonic() < until and self._process.poll() is None:
+
+        def answers() -> bool:
+            assert self._process
+            assert self._process.poll() is None, log_text()
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
-            time.sleep(0.02)
-        raise AssertionError((self.folder / "log").read_text())
+                return True
+            return False
+
+        def log_text() -> str:
+            return (self.folder / "log").read_text()
+
+        until(answers, log_text)
 
     def signal(self, number: int) -> None:
         """Send the process a signal."""

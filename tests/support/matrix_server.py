@@ -9,15 +9,16 @@ import itertools
 import json
 import os
 import subprocess
-import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from support.patience import seconds
 from support.ports import HeldPort
+from support.until import until
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "chat.test"
@@ -107,15 +108,20 @@ class MatrixServer:
             self._process = subprocess.Popen(
                 command, cwd=self.folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL
             )
-        end = time.monotonic() + seconds(40)
-        while time.monotonic() < end and self._process.poll() is None:
-            try:
+
+        def answers() -> bool:
+            assert self._process
+            assert self._process.poll() is None
+            with suppress(OSError):
                 call(f"{self.address}/_matrix/client/versions")
-                return
-            except OSError:
-                time.sleep(0.05)  # there is nothing to wait on until it listens
-        self.kill()
-        raise AssertionError((self.folder / "output").read_text()[-3000:])
+                return True
+            return False
+
+        try:
+            until(answers)
+        except AssertionError:
+            self.kill()
+            raise AssertionError((self.folder / "output").read_text()[-3000:]) from None
 
     def kill(self) -> None:
         """End the server at once, with what it had in memory."""

@@ -10,12 +10,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.until import until
 
 from .changes import is_left_out
 from .patience import seconds
@@ -96,16 +97,19 @@ class PostgresServer:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd="/", **self._account
             )
-        until = time.monotonic() + seconds(30)
-        while True:
-            try:
+
+        def answers() -> bool:
+            with suppress(Exception):
                 self.execute("SELECT 1")
-                return
-            except Exception as error:
-                if self.process.poll() is not None or time.monotonic() > until:
-                    log_text = (self.folder / "log").read_text()[-2000:]
-                    raise AssertionError(f"the server did not start: {error}\n{log_text}") from None
-                time.sleep(0.02)
+                return True
+            assert self.process
+            assert self.process.poll() is None, log_text()
+            return False
+
+        def log_text() -> str:
+            return (self.folder / "log").read_text()[-2000:]
+
+        until(answers, log_text)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop the server: SIGINT at once, SIGTERM when all have left; and wait for its end."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from support.driver import Place, processes_with
 from support.patience import seconds
 from support.ray_cluster import RayCluster, python
+from support.until import until
 
-__all__ = ["Bench", "ended", "is_alive", "parent", "slot_of", "slots", "until"]
+__all__ = ["Bench", "ended", "is_alive", "parent", "slot_of", "slots"]
 
 SCRIPT = """\
 #!/bin/sh
@@ -107,14 +106,6 @@ class Bench:
         out = self.place.folder / "out"
         names = set(os.listdir(out)) if out.exists() else set[str]()
         return {name for name in names if (out / name).read_text() == f"{name}\n" * 10}
-
-
-def until(holds: Callable[[], object], quiet: float = 60) -> None:
-    """Wait until something holds."""
-    give_up = time.monotonic() + seconds(quiet)
-    while not holds():
-        assert time.monotonic() < give_up, "it does not come to hold"
-        time.sleep(0.05)
 
 
 def is_alive(pid: int) -> bool:

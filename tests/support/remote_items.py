@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support.ray_cluster import RayCluster
-from support.remote_bench import Bench, slots, until
+from support.remote_bench import Bench, slots
+from support.until import until
 
 __all__ = ["Findings", "ManyItems", "faults_of"]
 

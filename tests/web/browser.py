@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from support.patience import seconds
+from support.until import until
 
 __all__ = ["AXE", "ENTER", "MISSING", "Browser", "Driver"]
 
@@ -125,13 +126,12 @@ class Browser:
 
     def wait(self, condition: str, *arguments: Any, timeout: float = WAIT) -> Any:
         """Wait until a JavaScript expression is true, and return its value."""
-        deadline = time.monotonic() + seconds(timeout)
-        while not (value := self.run(f"return ({condition})", *arguments)):
-            if time.monotonic() > deadline:
-                seen = self.run("return document.body.innerText")
-                raise AssertionError(f"never: {condition} {arguments}\n{seen}\n{self.complaints()}")
-            time.sleep(0.03)
-        return value
+
+        def seen() -> str:
+            text = self.run("return document.body.innerText")
+            return f"{condition} {arguments}\n{text}\n{self.complaints()}"
+
+        return until(lambda: self.run(f"return ({condition})", *arguments), seen, timeout)
 
     def wait_text(self, text: str, place: str = "body", timeout: float = WAIT) -> None:
         """Wait until a text is somewhere below an element."""

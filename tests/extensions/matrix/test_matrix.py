@@ -12,6 +12,7 @@ from support.matrix_server import MatrixServer, Person, Refused, python
 from support.patience import seconds
 from support.platform_reader import PlatformReader, Words
 from support.ports import HeldPort
+from support.until import looked_until
 
 pytest.importorskip("nio", reason="the extra `matrix` is not installed")
 
@@ -347,10 +348,7 @@ def test_a_question_has_buttons(server: MatrixServer, monkeypatch: pytest.Monkey
         async with listening(scene.matrix(monkeypatch), memory) as listener:
             message = out(scene, "1", "May I?", kind="question", choices=choices)
             question = await listener.matrix.send(message)
-            end = time.monotonic() + seconds(20)
-            while reactions(scene) != ["✅", "❌", "1️⃣"]:
-                assert time.monotonic() < end
-                await asyncio.sleep(0.05)
+            await looked_until(lambda: reactions(scene) == ["✅", "❌", "1️⃣"])
             return question
 
     async def answer() -> list[Chosen]:
@@ -522,10 +520,7 @@ def test_a_private_room_only_if_it_is_allowed(
 
 async def wait_for_member(person: Person, room: str, other: Person) -> None:
     """Wait until somebody is in a room."""
-    end = time.monotonic() + seconds(20)
-    while other.id not in person.ask(f"rooms/{room}/joined_members")["joined"]:
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
+    await looked_until(lambda: other.id in person.ask(f"rooms/{room}/joined_members")["joined"])
 
 
 @pytest.mark.nightly
@@ -539,10 +534,7 @@ def test_a_room_that_is_encrypted_later_gets_a_notice(
         async with listening(scene.matrix(monkeypatch)):
             content = {"algorithm": "m.megolm.v1.aes-sha2"}
             scene.ann.ask(f"rooms/{scene.room}/state/m.room.encryption", "PUT", content)
-            end = time.monotonic() + seconds(20)
-            while not scene.ann.texts(scene.room):
-                assert time.monotonic() < end
-                await asyncio.sleep(0.05)
+            await looked_until(lambda: scene.ann.texts(scene.room))
         with pytest.raises(ConfigError, match="encrypted"):
             await scene.matrix(monkeypatch).check()
         with pytest.raises(ConfigError, match="encrypted"):

@@ -1,6 +1,5 @@
 """Servers of MCP for one test, and calls of their tools on the bench of the tests of tools."""
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 from support.mcp_servers import SERVER
 from support.patience import seconds
+from support.until import looked_until
 from tools.conftest import bench
 
 from steersman.extensions.mcp.client import McpClient
@@ -53,8 +53,7 @@ class Session:
 
     async def until(self, is_so: Callable[[McpStatus], bool], name: str = "odd") -> McpStatus:
         """Wait until the status of a server is as wanted."""
-        while not is_so(self.servers.status(name)):
-            await asyncio.sleep(0)
+        await looked_until(lambda: is_so(self.servers.status(name)))
         return self.servers.status(name)
 
 

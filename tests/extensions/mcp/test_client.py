@@ -13,6 +13,7 @@ import pytest
 from extensions.mcp.conftest import LONG, Play, Session, odd
 from support.mcp_servers import PIXEL
 from support.patience import seconds
+from support.until import looked_until
 
 from steersman.machines import protocol as m
 from steersman.machines.errors import ToolError
@@ -264,8 +265,7 @@ def test_a_server_that_ignores_a_stop_is_ended_with_all_its_processes(
     async def scenario(session: Session) -> None:
         pid = session.servers.status("odd").pid
         run = session.start("deaf")
-        while not bench.pieces:
-            await asyncio.sleep(0)
+        await looked_until(lambda: bench.pieces)
         grandchild = int((bench.folder / "grandchild").read_text())
         assert is_alive(grandchild)
         run.stop()

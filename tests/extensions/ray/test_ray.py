@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from support.driver import finish
 from support.ray_cluster import RayCluster, python, running_cluster
-from support.remote_bench import Bench, ended, is_alive, parent, slot_of, until
+from support.remote_bench import Bench, ended, is_alive, parent, slot_of
 from support.remote_items import ManyItems
+from support.until import until
 
 pytestmark = [
     pytest.mark.nightly,

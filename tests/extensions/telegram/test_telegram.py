@@ -20,6 +20,7 @@ pytest.importorskip("telegram", reason="python-telegram-bot is not installed")
 
 from support.platform_reader import PlatformReader, Words
 from support.telegram_server import TOKEN, TelegramServer
+from support.until import looked_until
 
 from steersman.extensions.telegram.client import TelegramSettings
 from steersman.extensions.telegram.platform import KEPT, Telegram
@@ -102,13 +103,6 @@ def in_rooms(
 def out(text: str, room: str = ROOM, **more: Any) -> Outgoing:
     """Make a message."""
     return Outgoing(key="k", room=room, text=text, **more)
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Ask the server, over its connection, until something is so."""
-    async with asyncio.timeout(seconds(15)):
-        while not await asyncio.to_thread(is_so):
-            pass
 
 
 def calls(server: TelegramServer, method: str) -> list[dict[str, Any]]:
@@ -285,7 +279,7 @@ async def test_buttons(server: TelegramServer, telegram: Telegram) -> None:
     last = await read.next()
     assert isinstance(last, Chosen)
     assert (last.choice, last.sender) == ("Stop", "42")
-    await until(lambda: all(server.act("queries").values()))
+    await looked_until(lambda: all(server.act("queries").values()))
     assert {old, forged} <= set(server.act("queries"))
 
 
@@ -333,7 +327,7 @@ def test_confirmed_when_taken(server: TelegramServer) -> None:
         ]
         server.act("say", chat=GROUP, user=ANN, text="three")
         await read.said()
-        await until(lambda: not server.act("pending"))
+        await looked_until(lambda: not server.act("pending"))
 
     async def third(telegram: Telegram) -> None:
         server.act("say", chat=GROUP, user=ANN, text="four")
@@ -390,7 +384,7 @@ async def test_a_server_that_fails_is_asked_again(
     server.act("say", chat=GROUP, user=ANN, text="still there")
 
     read = PlatformReader(telegram)
-    await until(lambda: len(calls(server, "getUpdates")) > 1)
+    await looked_until(lambda: len(calls(server, "getUpdates")) > 1)
     server.act("put", name="fails", value={})
     assert (await read.said()).text == "still there"
 
@@ -409,7 +403,9 @@ def test_a_gap_after_a_day(server: TelegramServer) -> None:
         ]
         server.act("say", chat=GROUP, user=ANN, text="now")
         await read.said()
-        await until(lambda: int(memory.get("heard")) > long_ago and not server.act("pending"))
+        await looked_until(
+            lambda: int(memory.get("heard")) > long_ago and not server.act("pending")
+        )
 
     async def present(telegram: Telegram) -> None:
         read = PlatformReader(telegram, Words(heard=str(lately)))
@@ -430,7 +426,7 @@ async def test_updates_with_other_numbers(server: TelegramServer, telegram: Tele
     for text in ("new", "newer"):
         server.act("say", chat=GROUP, user=ANN, text=text)
     assert [(await read.said()).text for _ in range(2)] == ["new", "newer"]
-    await until(lambda: not server.act("pending"))
+    await looked_until(lambda: not server.act("pending"))
     assert read.is_empty
 
 
@@ -449,7 +445,7 @@ async def test_an_update_that_cannot_be_read(server: TelegramServer, telegram: T
 async def test_another_reader(server: TelegramServer, telegram: Telegram) -> None:
     """Another program that reads once is borne; a webhook is an error that says what to do."""
     read = PlatformReader(telegram)
-    await until(lambda: bool(server.act("polling")))
+    await looked_until(lambda: bool(server.act("polling")))
     await asyncio.to_thread(_poll_once, server)
     server.act("say", chat=GROUP, user=ANN, text="still here")
     assert (await read.said()).text == "still here"
@@ -673,7 +669,7 @@ async def test_typing(server: TelegramServer, telegram: Telegram) -> None:
     await telegram.typing(ROOM, is_typing=False)
     await telegram.typing("-999", is_typing=True)
     await telegram.typing(ROOM, is_typing=True)
-    await until(lambda: len(calls(server, "sendChatAction")) == 2)
+    await looked_until(lambda: len(calls(server, "sendChatAction")) == 2)
     shown = [call["chat_id"] for call in calls(server, "sendChatAction")]
     assert sorted(shown) == [ROOM, "-999"]
 
@@ -811,7 +807,7 @@ async def test_closing(server: TelegramServer, telegram: Telegram) -> None:
     """Closing ends the reading, what waits to be sent, and all that is open."""
     face: Platform = telegram
     read = PlatformReader(telegram)
-    await until(lambda: bool(server.act("polling")))
+    await looked_until(lambda: bool(server.act("polling")))
     server.kill()
     sending = asyncio.create_task(face.send(out("never")))
     await asyncio.wait({sending}, timeout=0.1)
