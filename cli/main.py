@@ -24,7 +24,7 @@ def main() -> None:
     gc.disable()  # imports make no garbage; a chat enables it again
     from .program import run
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
@@ -48,3 +48,13 @@ def _leave_folder_out() -> None:
 
 def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(128 + number)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise `KeyboardInterrupt`; during an import leave at once: its locks' callbacks lose exceptions."""
+    at = frame
+    while at is not None:
+        if at.f_code.co_filename.startswith("<frozen importlib"):
+            _leave(number, frame)
+        at = at.f_back
+    signal.default_int_handler(number, frame)
