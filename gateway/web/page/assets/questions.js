@@ -5,6 +5,10 @@ import { announce, chip, el, fill, shown } from "./dom.js";
 import { complain } from "./queue.js";
 import { argumentsOf } from "./transcript.js";
 
+/** Tools of which "always" means the same call again; of others, any call. */
+const EXACT = ["shell", "read", "list", "search", "write", "edit"];
+const alwaysWhat = (tool) => (EXACT.includes(tool) ? "Always this exact call" : "Always any call of it");
+
 export class Questions {
   constructor(session) {
     this.session = session;
@@ -42,7 +46,7 @@ export class Questions {
       fill(row, event.options.map((choice) => button(choice, choice, choice === event.default ? "accent" : "plain")));
       return event.options.length ? row : this.freeText(event, row);
     }
-    fill(row, button("allow", "Allow", "accent"), button("always", "Always", "plain"), button("deny", "Deny", "danger"));
+    fill(row, button("allow", "Allow", "accent"), button("always", alwaysWhat(event.tool), "plain"), button("deny", "Deny", "danger"));
     return [row, reason];
   }
 

@@ -90,8 +90,9 @@ export class QueueView {
       this.rows.delete(id);
     }
     if (focused?.isConnected && document.activeElement !== focused) focused.focus();
-    const waiting = this.waiting.length;
-    fill(this.heading, "Queue", waiting ? el("span.count", `${waiting} waiting`) : null);
+    const held = this.waiting.filter((item) => item.held).length;
+    const counts = [[this.waiting.length - held, "waiting"], [held, "held"]].filter(([count]) => count);
+    fill(this.heading, "Queue", counts.length > 0 && el("span.count", counts.map((pair) => pair.join(" ")).join(", ")));
     this.empty.hidden = this.items.length > 0;
     this.list.hidden = this.items.length === 0;
     const { isHeld } = this;
@@ -142,8 +143,8 @@ export class QueueView {
     row.grip.hidden = !isMovable;
     set(row.grip, { "aria-label": `Move #${item.number}: ${item.text.slice(0, 60)}. Place ${at + 1} of ${this.waiting.length}; use the arrow keys` });
     fill(row.about, el("span.number", `#${item.number}`), item.user && el("span", item.user),
-      !isWaiting(item) && chip(item.state), item.turn && chip("steered", "steers soon"), item.held && chip("held"),
-      item.edited && chip("held", "being edited"), item.children?.length && el("span", `for ${item.children.join(", ")}`),
+      !isWaiting(item) && chip(item.state), item.turn && !item.held && chip("steered", "steers soon"), item.held && chip("held"),
+      item.edited && chip("held", "being edited"), item.children?.length > 0 && el("span", `for ${item.children.join(", ")}`),
       item.progress && el("span", `${item.progress.done}/${item.progress.total} ${item.progress.unit}`));
     fill(row.text, item.text, item.answer && item.answer !== item.text && el("span.item-answer", item.answer));
     const focused = row.tools.contains(document.activeElement) ? document.activeElement.dataset.does : "";

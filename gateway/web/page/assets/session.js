@@ -261,7 +261,7 @@ export class SessionView {
     const label = "Queue, goal and subagents";
     this.panelButton.setAttribute("aria-label", waiting.length ? `${waiting.length} waiting: ${label}` : label);
     this.strip.hidden = !waiting.length && !isHeld;
-    fill(this.strip, isHeld ? chip("held") : el("b", `${waiting.length} waiting`), el("span", waiting[0] ? waiting[0].text : "resume to go on"), icon("chevron"));
+    fill(this.strip, isHeld && !waiting.some((item) => !item.held) ? chip("held") : el("b", `${waiting.length} waiting`), el("span", waiting[0] ? waiting[0].text : "resume to go on"), icon("chevron"));
     this.drawState();
   }
 

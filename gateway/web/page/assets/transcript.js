@@ -9,6 +9,7 @@ const stepKey = (event) => `${event.step} ${event.index ?? ""}`;
 
 const PHRASES = {
   ok: "done", failed: "failed", timed_out: "timed out", killed: "stopped", denied: "denied", skipped: "skipped",
+  unknown: "outcome not known",
 };
 
 /** The arguments of a call, each whole and with everything visible that acts or hides. */
@@ -54,6 +55,11 @@ class Call {
   end(event) {
     this.ended = event;
     this.draw();
+  }
+
+  /** Its program died while it ran. */
+  lose() {
+    if (!this.ended) this.end({ status: "unknown", output: this.output });
   }
 
   show(output) {
@@ -102,6 +108,7 @@ export class Transcript {
     this.speaker = "";
     this.isOld = false;
     this.isAbove = false; // whether the events of an older page are shown above others
+    this.wasCutOff = false; // by a crash: what is older and has no end will have none
     this.hasGap = false; // whether pieces of the answer that grows may be missing
   }
 
@@ -297,6 +304,7 @@ export class Transcript {
     this.speak(event);
     const call = new Call(event);
     this.calls.set(event.call, call);
+    if (this.isAbove && this.wasCutOff) call.lose();
     this.append(call.node);
     return call;
   }
@@ -376,9 +384,15 @@ export class Transcript {
     const status = event.status === "completed" ? null : chip(event.status);
     const isCut = event.status !== "completed" && [...this.calls.values()].some((call) => call.event.turn === turn);
     const mayHaveChanged = isCut || (did && (did.changed.length > 0 || !did.all));
-    const undo = mayHaveChanged && (mayApprove() || this.listener.maySpeak) ? el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(turn) }, "Revert files…") : null;
+    const undo = mayHaveChanged && this.reverting(turn);
     this.append(el("footer.entry.turn-ended", status, event.reason && el("span.reason", event.reason), el("span", facts.join(" · ")), undo));
     this.tell("onturn", event.turn, false, event.status);
+  }
+
+  /** The button that takes the files of a turn back, where this person may. */
+  reverting(turn) {
+    const may = mayApprove() || this.listener.maySpeak;
+    return may && el("button.quiet", { type: "button", onclick: () => this.listener.onrevert(turn) }, "Revert files…");
   }
 
   on_stopped(event) {
@@ -409,7 +423,12 @@ export class Transcript {
   on_recovered(event) {
     this.drop();
     this.closeAll();
-    this.note(event, `Cut off by a ${event.cause}: ${counted(event.items.length, "message")} kept; nothing runs until you resume it`, ".is-warn");
+    this.wasCutOff = true;
+    const lost = [...this.calls.values()].filter((call) => !call.ended);
+    for (const call of lost) call.lose();
+    this.note(event, [`Cut off by a ${event.cause}: ${counted(event.items.length, "message")} kept; nothing runs until you resume it`,
+      event.unknown.map(({ tool, arguments: given }) => [el("br"), "Its outcome is not known: ", el("b", tool), " ", el("code", gist(given))]),
+      lost.length > 0 && [" ", this.reverting(lost.at(-1).event.turn)]], ".is-warn");
     this.tell("onturn", "", false, "interrupted");
   }
 
@@ -444,7 +463,9 @@ export class Transcript {
     const undo = event.scope === "undo" || this.isOld ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
     this.append(el("article.entry.card", el("header", el("b", event.scope === "undo" ? "Revert undone" : "Files reverted"), undo),
       el("ul", event.restored.map((path) => el("li", el("code", path)))),
-      kept.length && [el("p.muted", "left as they are:"), el("ul", kept)], event.notes.map((note) => el("p.muted", `Not restored: ${note}`)),
+      kept.length > 0 && [el("p.muted", "left as they are:"), el("ul", kept)],
+      event.shared?.length > 0 && event.scope !== "undo" && el("p.muted", `Changed while a command ran, so counted as the agent's: ${event.shared.join(", ")}`),
+      event.notes.map((note) => el("p.muted", `Not restored: ${note}`)),
       event.original && el("p.muted", "Original state restored.")));
   }
 
