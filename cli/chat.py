@@ -95,11 +95,15 @@ def _named(store: Store, options: ChatOptions, folder: Path) -> str:
         return find_session(store.sessions(), options.resume).session
     if not options.is_newest:
         return ""
-    for row in store.sessions():
-        is_ours = row.folder == str(folder) and not (row.parent or row.workflow)
+    ours = [
+        row
+        for row in store.sessions()
+        if row.folder == str(folder) and not (row.parent or row.workflow)
         # One that crashed before its first entry is empty.
-        if is_ours and row.seq > 0 and row.state != "finalized":
-            return row.session
+        if row.seq > 0 and row.state != "finalized"
+    ]
+    if found := next((row for row in ours if row.has_begun), next(iter(ours), None)):
+        return found.session
     raise SteersmanError(
         f"no session of `{folder}` can be continued", "`steersman chat` starts one"
     )

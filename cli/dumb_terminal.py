@@ -70,6 +70,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
         printer.write, printer.write, can_utf8=has_utf8(sys.stdout), columns=terminal_columns
     )
     with talking(host, open_it, (interface.hear, watch.hear), (printer,)) as conversation:
+        interface.own_key = conversation.own_key
         for notice in opening_notices(host):
             printer.write(f"{notice}\n")
         printer.write(f"{ways_on(host)}\n")

@@ -32,7 +32,15 @@ from ..machines.verdict import read_condition
 from .chat_options import ChatOptions
 from .output import warn
 from .streams import Printer, comes_soon, typed_lines
-from .talk import HeldNotice, IdleWaiter, ends_answer, has_utf8, start_notices, talking
+from .talk import (
+    HeldNotice,
+    IdleWaiter,
+    ends_answer,
+    has_utf8,
+    is_of_another,
+    start_notices,
+    talking,
+)
 
 PIPE_TIMEOUT = 2.0
 """Seconds within which a piped standard input has to deliver something."""
@@ -69,10 +77,11 @@ class PlainInterface:
         self._is_one_shot = is_one_shot
         self._columns = columns
         self._announced = set[str]()
+        self.own_key = ""
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""
-        if is_aside(event):
+        if is_aside(event) or is_of_another(event, self.own_key):
             return
         held = self._held.hear(event)
         if ends_answer(event) and self._is_mid_line:
@@ -177,6 +186,7 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         columns=terminal_columns if is_one_screen else int,
     )
     with talking(host, open_it, (interface.hear, idle_waiter.hear), (out, err)) as conversation:
+        interface.own_key = conversation.own_key
         if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")
         for notice in start_notices(host):

@@ -82,6 +82,7 @@ def talk_at_prompt(
             _attentive(canvas, attention),
             talking(host, open_it, (screen.hear,)) as conversation,
         ):
+            screen.own_key = conversation.own_key
             _greet(host, screen)
             sender = MessageSender()
             code = _converse(host, screen, conversation, sender, options, guide)
@@ -161,6 +162,9 @@ def _converse(
             forget_line()
             screen.canvas.app = None
             screen.canvas.drain()
+            if buffer.text.strip():
+                buffer.append_to_history()
+                screen.write(f"Not sent (Up brings it back): {buffer.text}")
 
 
 def _greet(host: ChatHost, screen: Screen) -> None:

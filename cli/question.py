@@ -155,7 +155,9 @@ def asked(question: QuestionEvent) -> str:
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
     why = f"{said}\n" if (said := why_asked(question)) else ""
-    return f"{exposed(question['tool'])}: {what}\n{why}May it run? [y]es, [a]lways, [n]o\n"
+    return (
+        f"{exposed(question['tool'])}: {what}\n{why}May it run? [y]es, [a]lways, [n]o, then Enter\n"
+    )
 
 
 def why_asked(question: QuestionEvent) -> str:

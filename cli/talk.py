@@ -85,6 +85,17 @@ def ends_answer(event: Event) -> bool:
             return kind in _ENDS_ANSWER
 
 
+def is_of_another(event: Event, own_key: str) -> bool:
+    """Whether an event answers a command of another terminal or program, which has shown it.
+
+    `own_key` begins the client ids of this one; an interface of the session's own program has none.
+    """
+    if event["type"] != "result":
+        return False
+    key = event["client_id"] or ""
+    return not key.startswith(own_key) if own_key else bool(key)
+
+
 class HeldNotice:
     """Reports that messages are held, when their number has risen."""
 
@@ -120,13 +131,17 @@ class StartedTurns:
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
+        self._is_joining = False
 
     def hear(self, event: Event) -> str:
         """Take in an event; return the text and number of the message, or an empty text."""
         if event["type"] == "session_started":
             self._waiting.clear()
-        elif event["type"] == "accepted" and event["as"] in ("queue", "steer"):
-            self._waiting[event["id"]] = event["text"]
+            self._is_joining = event["resumed"]
+        elif event["type"] == "accepted":
+            self._is_joining = False
+            if event["as"] in ("queue", "steer"):
+                self._waiting[event["id"]] = event["text"]
         elif event["type"] == "recovered":
             self._waiting |= {item["id"]: item["text"] for item in event["items"]}
         elif event["type"] == "queue":
@@ -137,12 +152,15 @@ class StartedTurns:
 
     def _update(self, event: QueueEvent) -> None:
         """Take over edited texts, add interrupted messages, and drop removed ones."""
-        before = self._waiting
+        before, waited = self._waiting, ["interrupted"]
+        if self._is_joining:  # what others had queued before
+            waited.append("pending")
+            self._is_joining = False
         items = event.get("items", event.get("changed", []))
         known = {
             item["id"]: item["text"]
             for item in items
-            if item["id"] in before or item["state"] == "interrupted"
+            if item["id"] in before or (item["state"] in waited and "goal" not in item)
         }
         kept = {} if "items" in event else before
         self._waiting = {

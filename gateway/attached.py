@@ -73,7 +73,7 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
             number=turn["number"],
             elapsed=round(max(0.0, now - turn["started"]), 3),
         )
-        yield from _calls(turn, at)
+        yield from _calls(turn, now, at)
     for child in data["children"].values():
         if inner := data["subagents"].get(child["name"]):
             yield c.ChildStartedEvent(
@@ -87,14 +87,14 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
                 waiting=False,
             )
             whose = c.Stamp(seq=None, time=at["time"], session=child["session"], parent=data["id"])
-            yield from _calls(inner["turns"].get(inner["turn"], {}), whose)
+            yield from _calls(inner["turns"].get(inner["turn"], {}), now, whose)
     goals = decode(GoalsRecord, data["goals"])
     if goals.goal is not None and not goals.goal.is_over:
         yield goal_status(goals.goal, goals, at)
     yield whole_queue(decode(QueueRecord, data["queue"]), at)
 
 
-def _calls(turn: dict[str, Any], at: c.Stamp) -> Iterator[c.Event]:
+def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:
     """Tell of the calls of a turn that run, and of what is asked."""
     if turn.get("state") == "paused" and turn["question"]:
         asked: dict[str, Any] = {"question": turn["question"], "tool": CONTINUE}
@@ -107,7 +107,8 @@ def _calls(turn: dict[str, Any], at: c.Stamp) -> Iterator[c.Event]:
         if call["state"] == "asking":
             yield question_asked(QuestionAsked(**about, question=call["question"]), at)
         elif call["state"] in ("running", "stopping"):
-            yield tool_started(ToolIntended(**about, step=0), at)
+            elapsed = round(max(0.0, now - call["since"]), 3)
+            yield {**tool_started(ToolIntended(**about, step=0), at), "elapsed": elapsed}
 
 
 Recall = Callable[[str, int, str], Iterable[c.Event]]
@@ -204,6 +205,11 @@ class AttachedSession:
         self._requests = RequestSender(self._link, self._answered, self._failed)
         self._stop_listening: Callable[[], object] = lambda: None
         self.publisher = EventPublisher(session, event_bus.publish, time.time)
+
+    @property
+    def own_key(self) -> str:
+        """How the client ids of what is typed here begin."""
+        return self._requests.key
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""

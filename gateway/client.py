@@ -88,6 +88,9 @@ class SessionClient:
     `texts` reads what is typed, `view` what the session holds.
     """
 
+    own_key = ""
+    """How the client ids of what is typed here begin: nothing has one."""
+
     def __init__(self, runtime: Runtime, session: str, services: Services) -> None:
         self.session = session
         self.services = services

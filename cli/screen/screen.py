@@ -16,7 +16,7 @@ from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
 from ..question import AnswerKey, Questions, answer_keys, why_asked
-from ..talk import ends_answer
+from ..talk import ends_answer, is_of_another
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
 from .status import Attention, Status, bar, key_hints, waiting_rows
@@ -159,6 +159,7 @@ class Screen:
         self.status = Status()
         self.questions = Questions()
         self.note: Callable[[], str] = str
+        self.own_key = ""
         self.attention = attention
         self._card = Card(appearance)
         self._echoes: list[tuple[float, str]] = []
@@ -174,7 +175,7 @@ class Screen:
                 self._settle_echo(event)
             report = self.questions.hear(event)
             self.status.hear(event, time.monotonic())
-            if not is_aside(event):
+            if not (is_aside(event) or is_of_another(event, self.own_key)):
                 self._transcript.hear(event)
             if report:
                 self._transcript.report(report)

@@ -69,18 +69,12 @@ class Status(Struct, kw_only=True):
     @property
     def waiting(self) -> list[QueueItem]:
         """Messages that wait and will run."""
-        pending = [item for item in self.items if item["state"] == "pending"]
-        return [item for item in pending if not self._is_held(item)]
+        return [item for item in self.items if item["state"] == "pending" and not item.get("held")]
 
     @property
     def held(self) -> list[QueueItem]:
         """Messages that do not run until a person resumes them."""
-        return [item for item in self.items if self._is_held(item)]
-
-    def _is_held(self, item: QueueItem) -> bool:
-        """Whether a message waits for a person; so does a steer of a turn that was stopped."""
-        is_left = not self.is_busy and item["state"] == "pending" and "turn" in item
-        return is_left or bool(item.get("held"))
+        return [item for item in self.items if item.get("held")]
 
     @property
     def interrupted(self) -> int:
@@ -203,11 +197,10 @@ def waiting_rows(status: Status, width: int, appearance: Appearance) -> list[Row
     """Return a row for each of the next messages that wait, and how many there are besides."""
     items = [item for item in status.items if item["state"] == "pending"]
     shown = items if len(items) <= MOST_WAITING else items[: MOST_WAITING - 1]
-    held = [item["number"] for item in status.held]
     dots = appearance.plain("…")
     rows = list[Row]()
     for item in shown:
-        does = "is held" if item["number"] in held else "steers" if "turn" in item else "waits"
+        does = "is held" if item.get("held") else "steers" if "turn" in item else "waits"
         whose = f", from {fitted(who, LONGEST_NAME)}" if (who := sender(item["user"])) else ""
         text = one_line(exposed(item["text"]), width, dots)
         rows.append([(DIM, fitted(f"#{item['number']} {does}{whose}: {text}", width, dots))])

@@ -248,7 +248,8 @@ class Transcript:
             case "text":
                 self._feed(clean(event["delta"]))
             case "tool_started":
-                self._running[event["call"]] = (event, time.monotonic())
+                since = time.monotonic() - event.get("elapsed", 0.0)
+                self._running[event["call"]] = (event, since)
             case "output":
                 self._printed[event["call"]] = event["text"]
             case "tool_ended":

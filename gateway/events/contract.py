@@ -525,6 +525,8 @@ class ToolStartedEvent(ToolCallView, Stamp):
 
     type: Literal["tool_started"]
     turn: str  # the turn
+    # seconds since it began, for a client that attaches to a running session
+    elapsed: NotRequired[float]
 
 
 class OutputEvent(Stamp):

@@ -411,8 +411,12 @@ def test_a_steer_of_a_stopped_turn_is_held() -> None:
     for event in events:
         status.hear(event, 0.0)
     assert bar(status, 3.0, 80, LOOK) == "working 3 s · 1 waiting"
-    ended_turn: Any = {"type": "turn_ended"}
-    status.hear(ended_turn, 4.0)
+    after: Any = (
+        {"type": "turn_ended"},
+        {"type": "queue", "state": "held", "items": [{**item, "held": True}]},
+    )
+    for event in after:
+        status.hear(event, 4.0)
     assert bar(status, 5.0, 80, LOOK) == "idle · 1 held"
 
 

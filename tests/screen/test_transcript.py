@@ -11,7 +11,7 @@ from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.terminal import Canvas, SteadyOutput
 from steersman.cli.screen.transcript import Transcript, running_row
-from steersman.cli.talk import StartedTurns
+from steersman.cli.talk import StartedTurns, is_of_another
 
 
 def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:
@@ -31,6 +31,10 @@ def started(item: str, number: int) -> dict[str, Any]:
     return {"type": "turn_started", "turn": "t1", "item": item, "number": number}
 
 
+JOINED = {"type": "session_started", "resumed": True}
+"""What a terminal is told that joins a session."""
+
+
 @pytest.mark.parametrize(
     ("events", "told"),
     [
@@ -40,6 +44,8 @@ def started(item: str, number: int) -> dict[str, Any]:
         ([accepted("m1", 1, "queue", "a"), queue(("m1", "pending", "edited"))], "edited  (#1)"),
         ([accepted("m1", 1, "queue", "a"), queue()], ""),
         ([queue(("m1", "interrupted", "cut off"), state="held")], "cut off  (#1)"),
+        ([JOINED, queue(("m1", "pending", "asked before"))], "asked before  (#1)"),
+        ([JOINED, accepted("m1", 1, "turn", "now"), queue(("m1", "pending", "now"))], ""),
         ([{"type": "recovered", "items": [{"id": "m1", "text": "b"}]}], "b  (#1)"),
         ([queue(("m1", "pending", "a goal's next turn"))], ""),
     ],
@@ -68,6 +74,26 @@ def test_a_stopped_call_is_named() -> None:
     transcript.hear({"type": "tool_ended", **call, **killed, **silent})
     (row,) = (re.sub("\x1b\\[[0-9;]*m", "", row) for row in rows)
     assert row.startswith("✗ shell sleep 60 → killed: SIGTERM")
+
+
+def test_a_call_that_ran_before_is_no_new_one() -> None:
+    """A terminal that joins counts from when the call began."""
+    transcript = Transcript(Appearance(), lambda: 80, list[str]().extend)
+    call = {"turn": "t1", "call": "t1.s1.c1", "tool": "shell", "arguments": {"command": "make"}}
+    transcript.hear({"type": "tool_started", **call, "elapsed": 65.0})
+    (row,) = transcript.live(80, 5)
+    assert "".join(text for _, text in row).endswith("1 min 5 s")
+
+
+@pytest.mark.parametrize(
+    ("own", "key", "is_hidden"),
+    [("", None, False), ("", "a-1-2", True), ("a-1", "a-1-2", False), ("a-1", "a-2-1", True)],
+)
+def test_what_another_terminal_asked_is_not_shown(own: str, key: str, is_hidden: bool) -> None:
+    """A result belongs to who typed its command; what a command does comes as events of its own."""
+    result: Any = {"type": "result", "client_id": key}
+    assert is_of_another(result, own) == is_hidden
+    assert not is_of_another(JOINED, own)  # type: ignore[arg-type]
 
 
 def test_a_call_runs_for_whole_seconds() -> None:
