@@ -27,7 +27,7 @@ from .home.home import existing_folder, find_session, refuse_run
 from .host.host import Host
 from .launch_options import LaunchOptions
 from .running import config_of_run, read_run
-from .wording.first_run import rights
+from .wording.first_run import rights_line
 
 ENDING = 0.1
 """Seconds between two looks at a run that has ended, whose subagents may still be closing."""
@@ -192,7 +192,7 @@ class Hosts:
         host = self.host_of(conversation.session)
         assert host is not None
         notices = [host.choice.line] if host.choice is not None else []
-        notices.append(rights(conversation.describe()))
+        notices.append(rights_line(conversation.describe(), host.opener.sandbox))
         return {"session": conversation.session, "notices": notices}
 
     def host_of(self, session: str) -> Host | None:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..journal.codec import decode_entry
-from ..journal.entries import AnswerCut, Answered, Recovered, TurnStarted
+from ..journal.entries import (
+    AnswerCut,
+    Answered,
+    Deferred,
+    Edited,
+    Queued,
+    Recovered,
+    Steered,
+    TurnStarted,
+)
 from ..journal.record import messages_of
-from ..journal.recovery import backwards, load_record, newest_first
+from ..journal.recovery import backwards, load_record
 from ..journal.store import Store, StoredEntry
+from ..machines import protocol as m
 from .events.contract import Event, NoticeEvent, Stamp
 from .events.translation import answer_event, translate
-from .wording.formats import iso
+from .wording.formats import iso, sender
 from .wording.redaction import Redactor
 from .wording.terminal import clean
 
@@ -27,12 +37,13 @@ LONGEST = 400
 def recalled(store: Store, session: str, redactor: Redactor) -> str:
     """Return the last message and the end of its answer as lines of text; empty if nothing was said."""
     said = answer = ""
-    for message in newest_first(store, session):
-        if message.role == "user":
-            said = message.text
+    for stored in backwards(store, session, store.load(session).row.seq):
+        entry = decode_entry(stored.data)
+        if isinstance(entry, TurnStarted | Steered):
+            said = "\n".join(text for _, text in _people_said(store, session, stored.seq, entry))
             break
-        if message.role == "assistant" and not answer:
-            answer = message.text
+        if isinstance(entry, Answered | AnswerCut) and not answer:
+            answer = "".join(message.text for message in messages_of(entry))
     if not said.strip():
         return ""
     shown, ended = (_lines(redactor.text(clean(text))) for text in (said, answer))
@@ -75,7 +86,7 @@ def said_in(
             events = translate(entry, load_record(store, session, upto), at)
             found += [event for event in events if event["type"] == "recovered"]
         elif has_questions:
-            found += reversed(list(_notices(stored, at, redactor)))
+            found += reversed(list(_notices(store, session, stored, at, redactor)))
         if isinstance(entry, TurnStarted):
             has_run = True
             turns -= 1
@@ -84,10 +95,38 @@ def said_in(
     return found[::-1]
 
 
-def _notices(stored: StoredEntry, at: Stamp, redactor: Redactor) -> Iterator[Event]:
-    for message in messages_of(decode_entry(stored.data)):
-        if message.role == "user" and (lines := _lines(redactor.text(message.text))):
-            rest = [f"{lines[SAID_LINES - 1]} …"] if len(lines) > SAID_LINES else []
-            shown = [*lines[: SAID_LINES - 1], *rest] if rest else lines
-            text = "\n".join(_beside("user: ", shown)).removeprefix("  ")
-            yield NoticeEvent(type="notice", **at, text=text)
+def _notices(
+    store: Store, session: str, stored: StoredEntry, at: Stamp, redactor: Redactor
+) -> Iterator[Event]:
+    """Yield a notice for each message of a person that the model got with an entry."""
+    entry = decode_entry(stored.data)
+    for who, said in (
+        _people_said(store, session, stored.seq, entry)
+        if isinstance(entry, TurnStarted | Steered)
+        else ()
+    ):
+        lines = _lines(redactor.text(clean(said)))
+        rest = [f"{lines[SAID_LINES - 1]} …"] if len(lines) > SAID_LINES else []
+        shown = [*lines[: SAID_LINES - 1], *rest] if rest else lines
+        text = "\n".join(_beside(f"{who or 'user'}: ", shown)).removeprefix("  ")
+        yield NoticeEvent(type="notice", **at, text=text)
+
+
+def _people_said(
+    store: Store, session: str, upto: int, entry: TurnStarted | Steered
+) -> Iterator[tuple[str, str]]:
+    """Yield who said what that an entry hands on: in people's words, not as the model reads them."""
+    items = (entry.item,) if isinstance(entry, TurnStarted) else entry.items
+    found = dict[str, tuple[str, str]]()
+    for before in backwards(store, session, upto):
+        match decode_entry(before.data):
+            case (Queued() | Edited()) as said if said.item in items:
+                kind = said.item_kind if isinstance(said, Queued) else m.ItemKind.MESSAGE
+                found.setdefault(said.item, (sender(said.said.user), m.shown(kind, said.said.text)))
+            case Deferred() as said if said.new_item in items:
+                found.setdefault(said.new_item, (sender(said.said.user), said.said.text))
+            case _:
+                continue
+        if len(found) == len(items):
+            break
+    yield from (found[item] for item in items if item in found)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import field
+from msgspec.structs import replace
 
 from ..machines import protocol as m
 from ..machines.conversation import ChatMessage
@@ -16,6 +17,8 @@ from . import entries as e
 
 LOOKS = ("read", "list", "search", "survey", "progress", "defer", "dismiss")
 """Tools that change no file."""
+_WRITERS = ("write", "edit")
+"""Tools that say which files they changed."""
 
 
 class TurnFacts(Value):
@@ -38,7 +41,7 @@ class TurnFacts(Value):
         for file in entry.end.changed:
             files[file.path] = _summed(files.get(file.path), file)
         is_command = entry.end.exit_code is not None and isinstance(command, str)
-        is_quiet = entry.tool in LOOKS or bool(entry.end.changed) or entry.tool in ("write", "edit")
+        is_quiet = bool(entry.end.changed) or entry.tool in (*LOOKS, *_WRITERS)
         return TurnFacts(
             files=files,
             command=str(command) if is_command else self.command,
@@ -47,6 +50,11 @@ class TurnFacts(Value):
             calls=self.calls + 1,
             is_told=self.is_told,
         )
+
+    def amid(self, tools: Iterable[str]) -> TurnFacts:
+        """Return the facts while calls of these tools have not ended: they are still being stopped."""
+        is_blind = self.is_blind or any(tool not in LOOKS for tool in tools)
+        return replace(self, is_blind=is_blind)
 
 
 def _summed(before: m.ChangedFile | None, file: m.ChangedFile) -> m.ChangedFile:

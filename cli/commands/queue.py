@@ -66,7 +66,9 @@ def queue_list(
         return
     lines = [item_line(item) for item in data["items"]]
     if data["state"] == "held" and lines:
-        lines.append("Held: `/queue resume` in a chat on this session runs them.")
+        way = "/queue resume` in a chat on this session"
+        way = f"steersman run --resume {row.session}`" if row.workflow else way
+        lines.append(f"Held: `{way} runs them.")
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
 
 

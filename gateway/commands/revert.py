@@ -75,9 +75,12 @@ def revert(
     if owner:
         return Reply(ok=False, text=f"Not reverted: its changes {BELONGS.format(owner)}.")
     record = client.record()
+    way = (
+        f"steersman sessions revert {client.session}" if client.describe().is_offline else "/revert"
+    )
     if record.state == "finalized":
         done = _revert_ended(client, record, order)
-        return Reply(ok=bool(done["ok"]), data=done, text=reverted_text(done))
+        return Reply(ok=bool(done["ok"]), data=done, text=reverted_text(done, way))
     cut_off = [revert.id for revert in record.reverts.values() if revert.is_open]
     asked = client.ask(order)
     if not asked.get("ok"):
@@ -85,11 +88,11 @@ def revert(
     data = _outcome(client, asked["id"])
     client.settle()  # the outcome is on disk before any client reads it
     client.view.state()  # returns after the session has learned that it is
-    finished = [reverted_text(_outcome(client, revert)) for revert in cut_off]
+    finished = [reverted_text(_outcome(client, revert), way) for revert in cut_off]
     text = "\n".join(
         [
             *(f"Finished an interrupted revert: {outcome}" for outcome in finished),
-            reverted_text(data),
+            reverted_text(data, way),
         ]
     )
     if not record.turns and (before := _before(client, record)):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from ...journal.queue_record import ItemRecord
 from ...journal.record import StopRecord
 from ...machines import protocol as m
+from ...machines.disposition import Intent
 from ..client import SessionClient
 from ..wording.formats import plain_words, sender
 from .command import Argument, Reply, Text, command
@@ -27,7 +28,13 @@ BECAME = {"pending": "waiting", "steered": "taken in"}
     is_shared=True,
 )
 def stop(client: SessionClient, text: Text = "") -> Reply:
-    """Interrupt the session, its children and its goal; a text behind it delays nothing."""
+    """Interrupt the session, its children and its goal; a text behind it delays nothing.
+
+    `/stop and revert` means what the words do without the slash.
+    """
+    if client.texts.classify(f"stop {text}").intent is Intent.REVERT:
+        client.say(f"stop {text}")
+        return Reply(text="Stopping, to revert.")
     answer = client.interrupt()
     children: list[str] = answer.get("children") or []
     if answer.get("interrupted") or children:

@@ -65,7 +65,7 @@ def item_view(item: ItemRecord, *, is_held: bool) -> c.QueueItem:
 def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:
     """Return a queue as programs see it: the live items, in order; `is_all`: the replaced ones, too."""
     shown = [*queue.live(), *(queue.superseded() if is_all else ())]
-    items = [item_view(item, is_held=queue.holds(item)) for item in shown]
+    items = [item_view(item, is_held=queue.awaits_person(item)) for item in shown]
     return c.QueueView(state=queue.state, items=items)
 
 
@@ -210,7 +210,7 @@ def queue_event(
     places = {name: queue.place(name) for name in names if queue.is_live(name)}
     items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
     changed = [
-        c.ChangedItem(**item_view(item, is_held=queue.holds(item)), place=places[item.id])
+        c.ChangedItem(**item_view(item, is_held=queue.awaits_person(item)), place=places[item.id])
         for item in items
     ]
     removed = [name for name in names if name not in places]
@@ -526,8 +526,10 @@ def _turn_ended(turn: str, status: str, record: SessionRecord, at: c.Stamp) -> c
         status=status,
         usage=c.TurnUsage(**usage_view(known.usage), seconds=seconds),
     )
-    if known.facts.calls:
-        event["facts"] = _facts(known.facts)
+    calls = known.calls.values()
+    facts = known.facts.amid(call.tool for call in calls if call.state in ("running", "stopping"))
+    if facts.calls:
+        event["facts"] = _facts(facts)
     if known.reason or known.cause == Cause.NO_PROGRESS:
         event["reason"] = known.reason or known.cause
     return event

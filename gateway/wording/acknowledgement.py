@@ -105,7 +105,7 @@ def _filled(template: str, message: About, columns: int) -> str:
     number = message.get("number")
     facts = {
         "{number}": f" #{number}" if number else "",
-        "{children}": " and ".join(message.get("children") or ("the subagent",)),
+        "{children}": " and ".join(message.get("children") or ("the next subagent",)),
         "{matched}": str(message.get("matched")),
         "{text}": message["text"],
     }
@@ -277,17 +277,17 @@ def _pids(pids: list[int]) -> str:
 # Reverts ------------------------------------------------------------------------------------------
 
 
-def reverted_text(about: Mapping[str, Any]) -> str:
-    """Return the text of a `reverted` event or of an answer to `/revert`."""
+def reverted_text(about: Mapping[str, Any], way: str = "/revert") -> str:
+    """Return the text of a `reverted` event or of an answer to `/revert`; `way` is how it is typed."""
     if about.get("reason"):
         return f"Not reverted: {about['reason']}."
     lines = [_head(about)]
     if about["kept"]:
-        lines += _kept(about)
+        lines += _kept(about, way)
     if about["yours"]:
         lines.append(f"Back to your own version: {path_names(about['yours'])}.")
     if about["shared"] and about["scope"] != "undo":
-        undo = "" if about.get("dry_run") else " `/revert undo PATH` brings one back."
+        undo = "" if about.get("dry_run") else f" `{way} undo PATH` brings one back."
         lines.append(
             "Changed while a command ran, so counted as the agent's: "
             f"{path_names(about['shared'], MOST)}.{undo}"
@@ -311,12 +311,13 @@ def _head(about: Mapping[str, Any]) -> str:
         case "undo":
             return f"Undid the revert of {files}: {path_names(restored)}."
         case "turn" if about.get("original"):
-            return f"Reverted {files}. Original state restored."
+            of = f"\n{', '.join(about['turns'])}: {path_names(restored)}." if about["turns"] else ""
+            return f"Reverted {files}. Original state restored.{of}"
         case _:
             return f"Reverted {files}: {path_names(restored)}."
 
 
-def _kept(about: Mapping[str, Any]) -> list[str]:
+def _kept(about: Mapping[str, Any], way: str) -> list[str]:
     """List the paths that were not reverted, by the reason."""
     reasons: dict[str, list[str]] = {}
     for path in about["kept"]:
@@ -327,9 +328,9 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
         for why, paths in reasons.items()
     ]
     if about["scope"] == "undo":
-        hint = "`/revert undo --force` undoes what it can."
+        hint = f"`{way} undo --force` undoes what it can."
     else:
-        hint = "`/revert --force` reverts what it can; `/revert undo` undoes that."
+        hint = f"`{way} --force` reverts what it can; `{way} undo` undoes that."
     return [*lines, hint] if about["turns"] and FORCIBLE.intersection(reasons) else lines
 
 

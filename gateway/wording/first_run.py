@@ -48,11 +48,16 @@ def greeting(paths: Paths, found: SessionDescription, model: str, sandbox: Sandb
     """Return the screen the first time, and the one line from then on."""
     shown = paths.state / "welcomed"
     if shown.exists():
-        boxed = ", in a sandbox" if sandbox.is_in_force else ""
-        return f"{rights(found)}{boxed}; /permissions shows the rules"
+        return rights_line(found, sandbox)
     with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
     return _screen(paths, found, model, sandbox)
+
+
+def rights_line(found: SessionDescription, sandbox: SandboxPolicy) -> str:
+    """Return the one line about what the agent may do."""
+    boxed = ", in a sandbox" if sandbox.is_in_force else ""
+    return f"{rights(found)}{boxed}; /permissions shows the rules"
 
 
 def lacking(choice: Choice | None, cache: Path, environ: Mapping[str, str]) -> list[str]:

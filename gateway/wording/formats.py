@@ -145,6 +145,8 @@ def item_line(item: Mapping[str, Any]) -> str:
 def _item_state(item: Mapping[str, Any]) -> str:
     """Write the state of a queue item, and where a steer goes."""
     match item:
+        case {"state": "pending", "held": True}:
+            return "[PENDING]"
         case {"state": "pending", "turn": turn}:
             return f"[STEERING] → turn {turn}"
         case {"state": "pending", "children": children}:

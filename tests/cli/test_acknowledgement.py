@@ -44,7 +44,7 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             accepted(text="instead zod", ack="steered", matched="instead"),
             'Steering with #2: "instead zod"\n"instead" steers.',
         ),
-        (accepted(text="zod", ack="steered_child"), 'Steering the subagent with #2: "zod"'),
+        (accepted(text="zod", ack="steered_child"), 'Steering the next subagent with #2: "zod"'),
         (
             accepted(text="revert", ack="revert_hint"),
             "Nothing runs, so this is a message. /revert restores files.",

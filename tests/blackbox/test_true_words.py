@@ -1,0 +1,111 @@
+"""What is said about the work is true: at a stop, after a crash, to a second terminal, about a revert."""
+
+from typing import Any
+
+import pytest
+from support.driver import Gate, Place
+from support.model_server import Text, Tools
+
+SHELL = "shell"
+
+
+def writes_and_waits(gate: Gate) -> Tools:
+    """The model writes a file, and then runs a command that waits."""
+    return Tools(
+        [
+            {"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}},
+            {"tool": SHELL, "arguments": {"command": f"echo y > b.txt; {gate.command}"}},
+        ]
+    )
+
+
+def test_a_stop_amid_a_command_says_that_it_may_have_changed_more(
+    place: Place, serve: Any, gate: Gate
+) -> None:
+    """The turn's end names what was written, though the command has not ended yet."""
+    serve(writes_and_waits(gate))
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send("/stop")
+    facts = chat.wait("turn_ended")["facts"]
+    assert facts["text"] == "Changed: a.txt (new); commands may have changed more."
+    assert chat.close() == 0
+
+
+@pytest.mark.parametrize("words", ["/stop and revert", "stop and revert"])
+def test_stop_and_revert_with_a_slash(place: Place, serve: Any, gate: Gate, words: str) -> None:
+    """It means what the words mean without one, and names the turn and its files."""
+    serve(writes_and_waits(gate))
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send(words)
+    assert sorted(chat.wait("reverted")["restored"]) == ["a.txt", "b.txt"]
+    assert not (place.folder / "a.txt").exists()
+    assert chat.close() == 0
+
+
+def written(name: str) -> Tools:
+    """The model writes a file."""
+    return Tools([{"tool": "write", "arguments": {"path": name, "content": "x"}}])
+
+
+def test_each_revert_names_its_turn(place: Place, serve: Any) -> None:
+    """The second one takes back an earlier turn, and says so."""
+    serve(written("a"), Text("Done."), written("b"), Text("Done."))
+    chat = place.chat("--yes")
+    for text in ("first", "second"):
+        chat.send(text)
+        chat.wait("turn_ended")
+    for turn, name in (("t2", "b"), ("t1", "a")):
+        said = chat.ask("/revert")["text"]
+        assert said == f"Reverted 1 file. Original state restored.\n{turn}: {name}."
+    assert chat.close() == 0
+
+
+def test_a_steer_of_a_stopped_turn_is_held(place: Place, serve: Any, gate: Gate) -> None:
+    """It steers nothing any more: every interface is told that it waits for a person."""
+    serve(writes_and_waits(gate))
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send({"text": "use tabs", "as": "steer"}, "/stop")
+    queue = chat.wait("queue", state="held")
+    assert [item.get("held", False) for item in queue["items"]] == [False, True]
+    assert chat.ask("/queue")["text"].splitlines()[1] == "#2 [PENDING]: use tabs"
+    assert chat.close() == 0
+
+
+def test_continue_passes_over_a_session_in_which_nothing_was_said(place: Place, serve: Any) -> None:
+    """A chat that was opened and left is no session to go on with; it is in no list either."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.send("hi")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    assert place.chat().close() == 0
+    again = place.chat("--continue")
+    assert again.session == chat.session
+    assert again.close() == 0
+
+
+def test_what_was_said_last_is_shown_in_the_persons_words(
+    place: Place, serve: Any, gate: Gate
+) -> None:
+    """Not in those of the model, which is also told of a revert and of an interruption."""
+    serve(writes_and_waits(gate), Text("Done."), Text("Hi."))
+    chat = place.chat("--yes")
+    chat.send("work on it")
+    gate.wait()
+    chat.send("stop and revert")
+    chat.wait("reverted")
+    chat.send("/queue resume 1")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    other = place.chat()
+    other.send("hello")
+    other.wait("turn_ended")
+    reply = other.ask(f"/resume {chat.session}")
+    assert reply["text"].splitlines()[2:] == ["  you: work on it", "  agent: Done."]
+    assert other.close() == 0
