@@ -77,7 +77,7 @@ class PlainInterface:
         self._is_one_shot = is_one_shot
         self._columns = columns
         self._announced = set[str]()
-        self.own_key = ""
+        self.own_key: str | None = None
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""

@@ -85,12 +85,12 @@ def ends_answer(event: Event) -> bool:
             return kind in _ENDS_ANSWER
 
 
-def is_of_another(event: Event, own_key: str) -> bool:
+def is_of_another(event: Event, own_key: str | None) -> bool:
     """Whether an event answers a command of another terminal or program, which has shown it.
 
-    `own_key` begins the client ids of this one; an interface of the session's own program has none.
+    `own_key` begins the client ids of this one: empty in the session's own program, none if not known.
     """
-    if event["type"] != "result":
+    if event["type"] != "result" or own_key is None:
         return False
     key = event["client_id"] or ""
     return not key.startswith(own_key) if own_key else bool(key)

@@ -159,7 +159,7 @@ class Screen:
         self.status = Status()
         self.questions = Questions()
         self.note: Callable[[], str] = str
-        self.own_key = ""
+        self.own_key: str | None = None
         self.attention = attention
         self._card = Card(appearance)
         self._echoes: list[tuple[float, str]] = []
