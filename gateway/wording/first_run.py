@@ -61,9 +61,13 @@ def rights_line(found: SessionDescription, sandbox: SandboxPolicy) -> str:
 
 
 def lacking(choice: Choice | None, cache: Path, environ: Mapping[str, str]) -> list[str]:
-    """Return a notice if the embedded model of a chat cannot answer yet: why, and the next step."""
-    if choice is None or choice.config.provider != EMBEDDED:
+    """Return a notice if the model of a chat lacks something: why, and the next step."""
+    if choice is None:
         return []
+    if choice.config.provider != EMBEDDED:
+        key = choice.config.api_key_env
+        is_lacking = key and not environ.get(key)
+        return [f"{choice.name}: `{key}` is not set, so no key is sent"] if is_lacking else []
     from ...ports.models.availability import availability
 
     found = availability(choice.config, cache, environ)

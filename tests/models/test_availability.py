@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from steersman.gateway.wording.first_run import lacking
 from steersman.ports.models.availability import availability
-from steersman.ports.models.choice import known_names, model_named
+from steersman.ports.models.choice import Choice, known_names, model_named
 from steersman.ports.models.provider import ModelConfig
 from steersman.ports.models.weights import catalogue, has_engine, weights_in
 
@@ -51,3 +52,14 @@ def test_every_name_of_the_menu_has_an_answer(tmp_path: Path) -> None:
     for name in names:
         config = model_named(name, {"main": SERVED}, tmp_path)
         assert availability(config, tmp_path, {}).state != "ready", name
+
+
+@pytest.mark.parametrize(("environ", "said"), [({}, f"`{KEY}` is not set"), ({KEY: "x"}, "")])
+def test_a_chat_says_at_its_start_that_a_key_is_lacking(
+    tmp_path: Path, environ: dict[str, str], said: str
+) -> None:
+    """Otherwise a server that is not reached, or one that refuses, would be all that is heard of it."""
+    notices = lacking(
+        Choice(name="main", config=SERVED, why="it is the only one"), tmp_path, environ
+    )
+    assert " ".join(notices) == (f"main: {said}, so no key is sent" if said else "")
