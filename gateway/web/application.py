@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from http import HTTPStatus
 from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pykka
 from msgspec import to_builtins
@@ -16,7 +18,7 @@ from sse_starlette import EventSourceResponse, JSONServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
@@ -26,8 +28,6 @@ from ..commands.registry import call
 from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
 from ..follow import Batch
 from ..session_info import SessionInfo
-from ..views.dump import Dump
-from ..views.story import StoryView
 from . import answers
 from . import requests as ask
 from .access import Access, Scope
@@ -40,8 +40,12 @@ PREFIX = "/api/v1"
 LONGEST_NUMBER = 18
 """Digits that the number of an entry has at most."""
 
-Handler = Callable[[Request], Awaitable[Any]]
-"""Returns the answer, whose type is its own in openapi.json, or a whole response."""
+Handler = Callable[..., Any]
+"""Returns the answer, whose type is its own in openapi.json, or a whole response.
+
+It may block unless it is a coroutine. What it takes, it names: the `request`, a part of its path, the
+`body`, the `query`, or a word of that.
+"""
 Receipt = AcceptedEvent | ResultEvent
 
 
@@ -74,18 +78,18 @@ class Api:
 
     def table(self) -> list[Entry]:
         """Return every route below `PREFIX`, with the least scope and the body that it needs."""
-        session = "/sessions/{session}"
+        session, desk = "/sessions/{session}", self._desk
         item, question = f"{session}/queue/{{number:int}}", f"{session}/questions/{{question}}"
         return [
-            Entry("GET", "/sessions", "look", self.list_sessions, query=ask.Sessions),
+            Entry("GET", "/sessions", "look", desk.list_sessions, query=ask.Sessions),
             Entry("POST", "/sessions", "speak", self.open_session, ask.NewSession, status=201),
-            Entry("GET", "/choices", "approve", self.choices, query=ask.Where),
-            Entry("GET", "/schedules", "look", self.schedules),
-            Entry("GET", session, "look", self.show_session),
+            Entry("GET", "/choices", "approve", desk.choices, query=ask.Where),
+            Entry("GET", "/schedules", "look", desk.schedules),
+            Entry("GET", session, "look", desk.show_session),
             Entry("POST", f"{session}/messages", "speak", self.say, ask.NewMessage),
             Entry("POST", f"{session}/commands", "speak", self.command, ask.NewCommand),
             Entry("GET", f"{session}/events", "look", self.events, query=ask.JournalPart),
-            Entry("GET", f"{session}/queue", "look", self.queue),
+            Entry("GET", f"{session}/queue", "look", desk.queue),
             Entry("PATCH", item, "speak", self.change_message, ask.ChangedMessage),
             Entry("DELETE", item, "speak", self.drop_message),
             Entry("PUT", f"{item}/edit", "speak", self.begin_edit, ask.Editing),
@@ -93,9 +97,9 @@ class Api:
             Entry("POST", f"{item}/steer", "speak", self.steer_message),
             Entry("POST", f"{session}/queue/resume", "speak", self.resume_queue),
             Entry("POST", f"{session}/stop", "speak", self.stop),
-            Entry("GET", f"{session}/inspect", "look", self.inspect, query=ask.AtMoment),
-            Entry("GET", f"{session}/sequence", "look", self.sequence, query=ask.UpTo),
-            Entry("GET", f"{session}/why", "look", self.why, query=ask.Named),
+            Entry("GET", f"{session}/inspect", "look", desk.inspect, query=ask.AtMoment),
+            Entry("GET", f"{session}/sequence", "look", desk.sequence, query=ask.UpTo),
+            Entry("GET", f"{session}/why", "look", desk.why, query=ask.Named),
             Entry("GET", "/machines", "look", self.machines),
             Entry("POST", question, "approve", self.answer, ask.GivenAnswer),
         ]
@@ -108,14 +112,20 @@ class Api:
         ]
 
     def _guarded(self, entry: Entry) -> Callable[[Request], Awaitable[Response]]:
+        taken = inspect.signature(entry.handler).parameters
+
         async def guarded(request: Request) -> Response:
             request.state.device = await self._access.admit(request, entry.scope)
+            given: dict[str, Any] = {"request": request, **request.path_params}
             try:
                 if entry.query is not None:
-                    request.state.query = entry.query.model_validate(dict(request.query_params))
+                    query = entry.query.model_validate(dict(request.query_params))
+                    given |= {"query": query, **dict(query)}
                 if entry.body is not None:
-                    request.state.body = entry.body.model_validate_json(await request.body())
-                answer = await entry.handler(request)
+                    given["body"] = entry.body.model_validate_json(await request.body())
+                handle = partial(entry.handler, **{name: given[name] for name in taken})
+                is_async = inspect.iscoroutinefunction(entry.handler)
+                answer = await (handle() if is_async else asyncio.to_thread(handle))
             except ValidationError as error:
                 first = error.errors()[0]
                 place = ".".join(map(str, first["loc"]))
@@ -132,22 +142,8 @@ class Api:
 
         return guarded
 
-    async def list_sessions(self, request: Request) -> answers.SessionPage:
-        """List the sessions of the home, the newest first."""
-        return await asyncio.to_thread(self._desk.sessions, request.state.query)
-
-    async def choices(self, request: Request) -> answers.SessionChoices:
-        """Return what a new session in a folder can be of: the agents and models that are configured."""
-        query: ask.Where = request.state.query
-        return await asyncio.to_thread(self._desk.choices, query.folder)
-
-    async def schedules(self, request: Request) -> answers.ScheduleList:
-        """List the schedules: when each happens next, what came of it last, and what it said."""
-        return answers.ScheduleList(schedules=await asyncio.to_thread(self._desk.schedules))
-
-    async def open_session(self, request: Request) -> SessionInfo:
+    async def open_session(self, request: Request, body: ask.NewSession) -> SessionInfo:
         """Begin a session, or take one up, so that it runs here."""
-        body: ask.NewSession = request.state.body
         if not body.resume:  # it reads any folder, and may start another agent's program
             self._access.check_scope(request.state.device, "approve")
         if bool(body.folder) == bool(body.resume):
@@ -156,28 +152,23 @@ class Api:
             raise HTTPException(422, "a session keeps its agent; `/model` changes its model")
         return await asyncio.to_thread(self._desk.open, body.model_dump())
 
-    async def show_session(self, request: Request) -> SessionInfo:
-        """Describe a session."""
-        return await asyncio.to_thread(self._desk.session, _session(request))
-
-    async def say(self, request: Request) -> Receipt:
+    async def say(self, request: Request, body: ask.NewMessage) -> Receipt:
         """Send a message; the answer is its receipt, and the message is durable then."""
-        body: ask.NewMessage = request.state.body
         check = self._access.check_words  # takes a command apart, however long it is
         await asyncio.to_thread(check, request.state.device, body.text, body.said_as)
         said = {"text": body.text, "as": body.said_as}
         return await self._receipt(request, "say", said)
 
-    async def command(self, request: Request) -> Receipt:
+    async def command(self, request: Request, body: ask.NewCommand) -> Receipt:
         """Carry out a slash command that is sent as data."""
-        body: ask.NewCommand = request.state.body
         self._access.check_command(request.state.device, call(body.name, body.arguments))
         return await self._command(request, body.name, **body.arguments)
 
-    async def events(self, request: Request) -> answers.EventPage | EventSourceResponse:
+    async def events(
+        self, request: Request, session: str, query: ask.JournalPart
+    ) -> answers.EventPage | EventSourceResponse:
         """Stream the events after an entry, or return those of the journal as one page."""
-        session, query = _session(request), cast("ask.JournalPart", request.state.query)
-        newest = (await asyncio.to_thread(self._desk.session, session)).seq
+        newest = (await asyncio.to_thread(self._desk.show_session, session)).seq
         last = request.headers.get("last-event-id") or query.after or "0"
         is_number = last.isascii() and last.isdecimal() and len(last) <= LONGEST_NUMBER
         after = min(int(last), newest) if is_number else 0
@@ -198,40 +189,37 @@ class Api:
                 for frame in frames(batch):
                     yield JSONServerSentEvent(**frame)
 
-    async def queue(self, request: Request) -> answers.SessionQueue:
-        """Return the queue."""
-        return await self._desk.queue(_session(request))
-
-    async def change_message(self, request: Request) -> Receipt:
+    async def change_message(
+        self, request: Request, number: int, body: ask.ChangedMessage
+    ) -> Receipt:
         """Give a waiting message another text or another place."""
-        body: ask.ChangedMessage = request.state.body
-        number: int = request.path_params["number"]
         if (body.text is None) == (body.position is None):
             raise HTTPException(422, "give either a `text` or a `position`")
         if body.text is not None:
             return await self._command(request, "queue edit", number=number, text=body.text)
         return await self._command(request, "queue move", number=number, position=body.position)
 
-    async def begin_edit(self, request: Request) -> answers.Done:
+    async def begin_edit(
+        self, request: Request, session: str, number: int, body: ask.Editing
+    ) -> answers.Done:
         """Keep a waiting message from starting for 30 seconds; repeat it while a person edits."""
-        number: int = request.path_params["number"]
-        answer = await self._desk.begin_edit(_session(request), number, _editor(request))
+        answer = await self._desk.begin_edit(session, number, _editor(request, body))
         if not answer["ok"]:
             raise RequestRefused(str(answer["reason"]))
         return answers.Done(ok=True)
 
-    async def end_edit(self, request: Request) -> answers.Done:
+    async def end_edit(self, request: Request, session: str, body: ask.Editing) -> answers.Done:
         """Let go of the message that is edited."""
-        await self._desk.end_edit(_session(request), _editor(request))
+        await self._desk.end_edit(session, _editor(request, body))
         return answers.Done(ok=True)
 
-    async def drop_message(self, request: Request) -> Receipt:
+    async def drop_message(self, request: Request, number: int) -> Receipt:
         """Take a waiting message out of the queue."""
-        return await self._command(request, "queue pop", number=request.path_params["number"])
+        return await self._command(request, "queue pop", number=number)
 
-    async def steer_message(self, request: Request) -> Receipt:
+    async def steer_message(self, request: Request, number: int) -> Receipt:
         """Send a waiting message into the running turn."""
-        return await self._command(request, "queue steer", number=request.path_params["number"])
+        return await self._command(request, "queue steer", number=number)
 
     async def resume_queue(self, request: Request) -> Receipt:
         """Let what waits or was interrupted run."""
@@ -241,24 +229,7 @@ class Api:
         """Stop the running turn and everything that it started."""
         return await self._command(request, "stop")
 
-    async def inspect(self, request: Request) -> Dump:
-        """Return the state of every part, now or at a moment."""
-        query: ask.AtMoment = request.state.query
-        return await self._desk.inspect(_session(request), query.at)
-
-    async def sequence(self, request: Request) -> PlainTextResponse:
-        """Return the messages of the last turn up to an entry, as Mermaid text."""
-        query: ask.UpTo = request.state.query
-        return PlainTextResponse(
-            await asyncio.to_thread(self._desk.sequence, _session(request), query.at)
-        )
-
-    async def why(self, request: Request) -> StoryView:
-        """Return the history of a message, by its number, id or client id, and where it stands."""
-        query: ask.Named = request.state.query
-        return await asyncio.to_thread(self._desk.why, _session(request), query.message)
-
-    async def machines(self, request: Request) -> answers.MachineList:
+    async def machines(self) -> answers.MachineList:
         """Return the states of each machine by its name, in order."""
         known = {
             name: [answers.StateView(name=state.name, doc=state.doc) for state in machine.states]
@@ -266,14 +237,9 @@ class Api:
         }
         return answers.MachineList(machines=known)
 
-    async def answer(self, request: Request) -> Receipt:
+    async def answer(self, request: Request, question: str, body: ask.GivenAnswer) -> Receipt:
         """Answer a question."""
-        body: ask.GivenAnswer = request.state.body
-        given = {
-            "id": request.path_params["question"],
-            "choice": body.choice,
-            "reason": body.reason,
-        }
+        given = {"id": question, "choice": body.choice, "reason": body.reason}
         return await self._receipt(request, "answer", given)
 
     async def _command(self, request: Request, name: str, /, **arguments: Any) -> Receipt:
@@ -286,7 +252,8 @@ class Api:
             "user": request.state.device.name,
         }
         said = {**params, **sender}
-        receipt: ReceiptEvent = await self._desk.call(_session(request), method, said)
+        session = request.path_params["session"]
+        receipt: ReceiptEvent = await self._desk.call(session, method, said)
         if receipt["type"] == "rejected":
             raise RequestRefused(receipt["reason"], receipt.get("hint", ""), receipt=receipt)
         if receipt["type"] == "result" and not receipt["ok"]:
@@ -305,12 +272,7 @@ def frames(batch: Batch) -> list[dict[str, Any]]:
     return found
 
 
-def _session(request: Request) -> str:
-    return str(request.path_params["session"])
-
-
-def _editor(request: Request) -> str:
-    body: ask.Editing = request.state.body
+def _editor(request: Request, body: ask.Editing) -> str:
     return f"{request.state.device.id} {body.editor}"
 
 

@@ -16,6 +16,8 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
+from starlette.responses import PlainTextResponse
+
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession, UsageError
@@ -40,12 +42,12 @@ from ..session_info import SessionInfo, described, listed
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
 from ..views.saved_queues import told_saved
-from ..views.schedule_view import ScheduleNow, schedules_now
+from ..views.schedule_view import schedules_now
 from ..views.sequence import last_turn
 from ..views.story import StoryView, story_of
 from ..wording.formats import iso
 from ..wording.redaction import Redactor
-from .answers import SessionChoices, SessionPage, SessionQueue
+from .answers import ScheduleList, SessionChoices, SessionPage, SessionQueue
 from .requests import Sessions
 
 T = TypeVar("T")
@@ -172,11 +174,14 @@ class Desk:
         except UsageError as error:
             raise UnknownSession(error.message, error.hint) from None
 
-    def sessions(self, wanted: Sessions) -> SessionPage:
-        """List a page of the sessions, the newest first, without those of subagents."""
+    def list_sessions(self, query: Sessions) -> SessionPage:
+        """List the sessions of the home, the newest first.
+
+        It is a page of them, without those of subagents.
+        """
         known = (info for info in listed(self._hosts.store, self._is_here) if info.seq)
-        fitting = sorted((info for info in known if _fits(info, wanted)), key=_place, reverse=True)
-        shown, more = fitting[: wanted.limit], fitting[wanted.limit :]
+        fitting = sorted((info for info in known if _fits(info, query)), key=_place, reverse=True)
+        shown, more = fitting[: query.limit], fitting[query.limit :]
         cursor = "{:d}_{!r}_{}".format(*_place(shown[-1])) if more else None
         return SessionPage(sessions=shown, next=cursor)
 
@@ -184,7 +189,7 @@ class Desk:
         return self._hosts.host_of(session) is not None
 
     def choices(self, folder: str) -> SessionChoices:
-        """Return the agents and models that a new session in a folder can have."""
+        """Return what a new session in a folder can be of: the agents and models that are configured."""
         config = load(self._hosts.paths, expanded(folder or "~"), os.environ)
         models = model_configs(config.models)
         names = dict.fromkeys((*config.agents, *AGENTS.by_name))
@@ -195,20 +200,22 @@ class Desk:
             models=[name for name in known_names(models) if not name.endswith(":MODEL")],
         )
 
-    def schedules(self) -> list[ScheduleNow]:
-        """List the schedules, with what came of each last."""
+    def schedules(self) -> ScheduleList:
+        """List the schedules: when each happens next, what came of it last, and what it said."""
         paths, store = self._hosts.paths, self._hosts.store
         found = schedules_now(paths, os.environ, store, time.time(), SystemZone())
-        data: list[ScheduleNow] = Redactor(os.environ).data(found)
-        return data
+        return ScheduleList(schedules=Redactor(os.environ).data(found))
 
-    def session(self, name: str) -> SessionInfo:
-        """Describe one session, which may be a subagent's."""
-        return described(self._hosts.store, self._row(name).session, self._is_here)
+    def show_session(self, session: str) -> SessionInfo:
+        """Describe a session.
+
+        It may be a subagent's.
+        """
+        return described(self._hosts.store, self._row(session).session, self._is_here)
 
     def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""
-        return self.session(self._hosts.open_for(params)["session"])
+        return self.show_session(self._hosts.open_for(params)["session"])
 
     async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
         """Carry out a method of the control socket for a session, which is taken up if need be."""
@@ -257,11 +264,14 @@ class Desk:
         await self._edits.end(row.session, editor)
 
     async def queue(self, session: str) -> SessionQueue:
-        """Return the queue as `{session, state, items}`."""
+        """Return the queue."""
         return await self._look(session, "queue", self._stored_queue)
 
-    async def inspect(self, session: str, at: str = "") -> Dump:
-        """Return the state of every part; `at`: at an entry's number or a time, as `inspect --at`."""
+    async def inspect(self, session: str, at: str) -> Dump:
+        """Return the state of every part, now or at a moment.
+
+        `at` is an entry's number or a time, as of `inspect --at`; empty: now.
+        """
         if not at:
             return await self._look(session, "inspect", self._dump)
         row = await asyncio.to_thread(self._row, session)
@@ -286,14 +296,15 @@ class Desk:
         data: Dump = Redactor(os.environ).data(dump_session(store, row, seq))
         return data
 
-    def sequence(self, session: str, at: int) -> str:
+    def sequence(self, session: str, at: int) -> PlainTextResponse:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
         row = self._row(session)
         seq = min(at, row.seq) if at else row.seq
-        return last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
+        drawn = last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
+        return PlainTextResponse(drawn)
 
     def why(self, session: str, message: str) -> StoryView:
-        """Return the history of a message and where it stands; see `story_of`."""
+        """Return the history of a message, by its number, id or client id, and where it stands."""
         row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
         is_owned = store.is_owned(row.session)
         story, _ = story_of(store, row, message, redactor, is_owned=is_owned)

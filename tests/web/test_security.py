@@ -22,6 +22,7 @@ from web.conftest import Start
 
 from steersman.gateway.web.access import SCOPES
 from steersman.gateway.web.application import Api
+from steersman.gateway.web.desk import Desk
 
 # Requests by hand ---------------------------------------------------------------------------------
 
@@ -534,7 +535,7 @@ def test_each_operation_is_refused_below_its_scope(place: Place, serve, served: 
     serve(Text("Hello."))
     web = served()
     session = web.begin()
-    routes = Api(cast(Any, None), cast(Any, None)).table()
+    routes = Api(cast(Any, Desk), cast(Any, None)).table()
     for scope in SCOPES[:2]:
         web.pair(scope, scope)
         small = SCOPES.index(scope)
