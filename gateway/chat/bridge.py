@@ -25,12 +25,12 @@ from ...workflows.home_folder import expanded
 from ..library import Home
 from ..serving import alone
 from .gateway_store import FIRST_PAUSE, LONGEST_PAUSE, GatewayStore, Unwritten
-from .message_writer import MessageWriter
 from .platform import Chosen, Gap, Inbound, Platform, Removed, Said
 from .platform_parts import pauses
+from .room import Room, RoomOptions
 from .room_inbox import RoomInbox
-from .room_outbox import RoomOutbox
-from .room_session import GatewayContext, RoomOptions, RoomSession
+from .room_outbox import send_all, warn
+from .room_session import RoomSession
 
 log = logging.getLogger("steersman.chat")
 
@@ -133,11 +133,11 @@ async def _join(
                 session, _ = await store.room(name)
                 if not session:  # else it was lost: people learn that when they say something
                     _check_folder(gateway, name, chosen)
-            context = GatewayContext(gateway, home, platform, store, people)
-            rooms = {name: Room(context, name, chosen) for name, chosen in options.items()}
+            shared = (gateway, home, platform, store, people)
+            rooms = {name: Room(*shared, name, chosen) for name, chosen in options.items()}
             async with asyncio.TaskGroup() as tasks:
                 for room in rooms.values():
-                    tasks.create_task(room.run())
+                    tasks.create_task(_run(room))
                 tasks.create_task(_listen(platform, store, rooms))
         except BaseExceptionGroup as faults:
             raise _first(faults) from None
@@ -181,21 +181,21 @@ async def _listen(platform: Platform, store: GatewayStore, rooms: dict[str, Room
     async for event in platform.inbound(store):
         room = rooms.get(event.room)
         if room is not None:
-            await _keep(store, room, event)
-            room.inbox.came.set()
+            await _keep(room, event)
+            room.came.set()
 
 
-async def _keep(store: GatewayStore, room: Room, event: Inbound) -> None:
+async def _keep(room: Room, event: Inbound) -> None:
     """Keep what a person did; while that cannot be written it waits, and the room learns why once."""
     is_said = False
     for pause in pauses(FIRST_PAUSE, LONGEST_PAUSE):
         try:
-            return await store.receive(event.room, _key(event), event)
+            return await room.store.receive(event.room, _key(event), event)
         except Unwritten as fault:
             log.error("what is said in %s cannot be kept: %s", event.room, fault)
             if not is_said:
                 key = f"{_key(event)}:unwritten:{time.time_ns()}"
-                await room.outbox.warn(key, f"My disk takes nothing now ({fault}): I go on later.")
+                await warn(room, key, f"My disk takes nothing now ({fault}): I go on later.")
             is_said = True
             await asyncio.sleep(pause)
 
@@ -213,24 +213,15 @@ def _key(event: Inbound) -> str:
             return f"{event.room}\0gap\0{event.since}"
 
 
-class Room:
-    """One room and its session: what people do, what the room learns, and what is sent there."""
-
-    def __init__(self, context: GatewayContext, name: str, options: RoomOptions) -> None:
-        writer = MessageWriter(name, context.platform.limits, options.parts)
-        self._name = name
-        self._session = RoomSession(context, writer, options)
-        self.inbox = RoomInbox(context, self._session, writer, options)
-        self.outbox = RoomOutbox(context.platform, context.store, name, self._session.posted)
-
-    async def run(self) -> Never:
-        """Join the room to its session, until this is cancelled. Raises `SteersmanError`."""
-        try:
-            await self._session.take_up()
-        except SteersmanError as fault:  # the next person who says something there learns of it
-            log.warning("room %s: its session is not taken up: %s", self._name, fault.message)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.inbox.run())
-            tasks.create_task(self._session.follow())
-            tasks.create_task(self.outbox.run())
-        raise AssertionError("these tasks do not end")
+async def _run(room: Room) -> Never:
+    """Join a room to its session, until this is cancelled. Raises `SteersmanError`."""
+    session = RoomSession(room)
+    try:
+        await session.take_up()
+    except SteersmanError as fault:  # the next person who says something there learns of it
+        log.warning("room %s: its session is not taken up: %s", room.name, fault.message)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(RoomInbox(room, session).run())
+        tasks.create_task(session.follow())
+        tasks.create_task(send_all(room))
+    raise AssertionError("these tasks do not end")

@@ -21,8 +21,8 @@ from ..views.saved_queues import announce
 from ..wording.acknowledgement import acknowledgement, reverted_text
 from ..wording.formats import call_words
 from ..wording.terminal import exposed
-from .gateway_store import GatewayStore, OutboxMessage, Subject
-from .message_writer import MessageWriter
+from .gateway_store import OutboxMessage, Subject
+from .room import Room
 
 SHOWN = 1_500
 """Characters of a tool call that a question shows: what is left out is said."""
@@ -31,37 +31,16 @@ _GOAL_ENDS = ("achieved", "paused", "impossible", "cleared")
 _CHOICES = {"allow": "allowed", "always": "allowed from now on", "deny": "denied"}
 
 
-def client_id(gateway: str, room: str, message: str) -> str:
-    """Return the key under which a session knows a message of a room."""
-    return f"chat:{gateway}:{room}:{message}"
-
-
 def stream_key(session: str, turn: str) -> str:
     """Return the key of the message in which a turn's answer is shown while it is written."""
     return f"{session}:{turn}:stream"
 
 
 class EventMessages:
-    """Writes the messages for one room about its session: `ours` begins the client ids of its messages.
+    """Writes the messages for one room about its session."""
 
-    `is_resumed`: what waited when the gateway ended runs on.
-    """
-
-    def __init__(
-        self,
-        store: GatewayStore,
-        ours: str,
-        session: SessionHandle,
-        writer: MessageWriter,
-        *,
-        is_resumed: bool = False,
-    ) -> None:
-        self._store = store
-        self._ours = ours
-        self._room = writer.room
-        self._session = session
-        self._writer = writer
-        self._is_resumed = is_resumed
+    def __init__(self, room: Room, session: SessionHandle) -> None:
+        self._room, self._store, self._session = room, room.store, session
 
     async def messages(self, event: Event) -> list[OutboxMessage]:
         """Return what is to be said of an event of the journal."""
@@ -72,14 +51,14 @@ class EventMessages:
                 return await self._answer(event)
             case "steered" | "requeued" | "side_talk_ended":
                 item = event["item" if event.type == "side_talk_ended" else "id"]
-                about = await self._store.said(self._room, str(item))
+                about = await self._store.said(self._room.name, str(item))
                 return self._notes(event, _said(event), about)
             case "interrupted" | "stopped":
                 return self._notes(event, _said(event))
             case "question":
                 return await self._question(event)
             case "answered":
-                await self._store.close(self._room, str(event["id"]))
+                await self._store.close(self._room.name, str(event["id"]))
                 choice = str(event["choice"])
                 said = _CHOICES.get(choice, choice)
                 return self._notes(event, f"Question {event['id']}: {said}.")
@@ -87,7 +66,8 @@ class EventMessages:
                 return self._notes(event, reverted_text(event.data))
             case "recovered":
                 found = cast("RecoveredEvent", event.data)
-                said = announce(found, time.time(), sign="!", is_resumed=self._is_resumed)
+                is_resumed = self._room.options.on_restart == "resume"
+                said = announce(found, time.time(), sign="!", is_resumed=is_resumed)
                 return self._notes(event, said)
             case "error":
                 return self._notes(event, f"error: {event['text']}\n{event['hint']}".strip())
@@ -99,15 +79,15 @@ class EventMessages:
                 return []
 
     def _notes(self, event: Event, text: str, about: Subject | None = None) -> list[OutboxMessage]:
-        return self._writer.write(event_key(event), text, about)
+        return self._room.write(event_key(event), text, about)
 
     async def _accepted(self, event: Event) -> list[OutboxMessage]:
         """Acknowledge a message of the room; say what was said elsewhere."""
-        key = str(event["client_id"] or "")
-        if key.startswith(self._ours):
-            message = key.removeprefix(self._ours)
-            await self._store.became(self._room, message, str(event["id"]), event["number"])
-            about = await self._store.subject(self._room, message)
+        key, room = str(event["client_id"] or ""), self._room
+        if key.startswith(room.ours):
+            message = key.removeprefix(room.ours)
+            await self._store.became(room.name, message, str(event["id"]), event["number"])
+            about = await self._store.subject(room.name, message)
             text = "" if event.taken_as == "turn" else _said(event)
             return self._notes(event, text, about)
         if event.get("user") and event.taken_as in ("turn", "queue", "steer"):
@@ -119,11 +99,11 @@ class EventMessages:
         if event["status"] == "interrupted":
             return []
         item = str(event["item"])
-        about = await self._store.said(self._room, item)
+        about = await self._store.said(self._room.name, item)
         outcome = await self._session.outcome(item)
         if event["status"] == "failed":
             return self._notes(event, f"That went wrong: {event.get('reason', '')}", about)
-        messages = self._writer.write(event_key(event), outcome.text, about, kind="answer")
+        messages = self._room.write(event_key(event), outcome.text, about, kind="answer")
         shown = stream_key(self._session.id, str(event["turn"]))
         return [replace(messages[0], replaces=shown), *messages[1:]] if messages else []
 
@@ -142,7 +122,7 @@ class EventMessages:
         options = tuple(event["options"])
         ways = ", ".join(options) or "your answer"
         said = f"{text}\nAnswer with `!answer {asked} …`: {ways}"
-        messages = self._writer.write(event_key(event), said, is_whole=True)
+        messages = self._room.write(event_key(event), said, is_whole=True)
         asking = replace(messages[-1].outgoing, kind="question", choices=options)
         return [*messages[:-1], OutboxMessage(outgoing=asking, question=asked)]
 

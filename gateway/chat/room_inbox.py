@@ -15,9 +15,9 @@ from ..commands.registry import NAMES, call
 from ..library import Rejected, SessionHandle
 from .event_messages import for_a_room
 from .gateway_store import CLOSED, InboxRow, OutboxMessage, Subject
-from .message_writer import MORE, MessageWriter
 from .platform import Chosen, Gap, Removed, Said
-from .room_session import GatewayContext, RoomOptions, RoomSession
+from .room import MORE, Room
+from .room_session import RoomSession
 
 log = logging.getLogger("steersman.chat")
 
@@ -41,49 +41,38 @@ _UNKNOWN = (
 
 
 class RoomInbox:
-    """Deals with what people do in one room; `came` is set when there is something new."""
+    """Deals with what people do in one room."""
 
-    def __init__(
-        self,
-        context: GatewayContext,
-        session: RoomSession,
-        writer: MessageWriter,
-        options: RoomOptions,
-    ) -> None:
-        self.came = asyncio.Event()
-        self._context = context
+    def __init__(self, room: Room, session: RoomSession) -> None:
+        self._room, self._name, self._store = room, room.name, room.store
         self._session = session
-        self._writer = writer
-        self._options = options
-        self._room = writer.room
-        self._store = context.store
         self._refused = set[str]()
 
     async def run(self) -> Never:
         """Deal with what people did, one after another, whatever goes wrong with one of them."""
         while True:
-            self.came.clear()
-            row = await self._store.next_received(self._room)
+            self._room.came.clear()
+            row = await self._store.next_received(self._name)
             if row is None:
-                await self.came.wait()
+                await self._room.came.wait()
                 continue
             [fault] = await asyncio.gather(self._deal_with(row), return_exceptions=True)
             if fault is not None:
                 await self._failed(row, fault)
-            self._session.posted.set()
+            self._room.posted.set()
 
     async def _failed(self, row: InboxRow, fault: BaseException) -> None:
         """Tell a person that something they did cannot be done; it is not tried again."""
         about = _about(row)
         match fault:
             case SteersmanError():
-                log.warning("room %s: %s", self._room, fault.message)
+                log.warning("room %s: %s", self._name, fault.message)
                 why = f"{fault.message}. {fault.hint}".strip()
             case OSError():
-                log.warning("room %s: %s", self._room, fault)
+                log.warning("room %s: %s", self._name, fault)
                 why = fault.strerror or type(fault).__name__
             case _:
-                log.error("room %s: a mistake in steersman", self._room, exc_info=fault)
+                log.error("room %s: a mistake in steersman", self._name, exc_info=fault)
                 why = "a mistake in steersman; its log says more"
         await self._store.done(row, *self._note(row, f"That failed: {why}", about))
 
@@ -103,10 +92,10 @@ class RoomInbox:
     async def _said(self, row: InboxRow, said: Said) -> None:
         text, is_addressed = self._addressed(said)
         about = Subject(said.id, thread=said.thread, sender=said.sender)
-        target = await self._store.subject(self._room, said.replaces or said.to)
+        target = await self._store.subject(self._name, said.replaces or said.to)
         is_answer = target is not None and not target.sender
         is_for_us = is_addressed or said.is_addressed or said.is_private or is_answer
-        if self._options.only_addressed and not is_for_us:
+        if self._room.options.only_addressed and not is_for_us:
             await self._store.done(row)
             return
         person = self._person(said.sender)
@@ -123,7 +112,7 @@ class RoomInbox:
             note = _OVER if is_question else _LATE
             await self._store.done(row, *self._note(row, note, about))
         elif isinstance(meant, CommandCall) or meant.startswith("/"):
-            await self._store.note(self._room, about)
+            await self._store.note(self._name, about)
             await self._store.done(row)  # before, because a command is carried out at most once
             await self._command(session, row, meant, person, about)
         else:
@@ -133,8 +122,8 @@ class RoomInbox:
         self, session: SessionHandle, row: InboxRow, text: str, person: Person, about: Subject
     ) -> None:
         """Say something to the session; its id in the room is its key, so that is done once."""
-        await self._store.note(self._room, about)
-        key, messages = f"{self._session.ours}{about.message}", list[OutboxMessage]()
+        await self._store.note(self._name, about)
+        key, messages = f"{self._room.ours}{about.message}", list[OutboxMessage]()
         try:
             if about.thread:
                 await session.side_talk(text, person, key=key)
@@ -147,15 +136,15 @@ class RoomInbox:
     async def _repeat(self, row: InboxRow, is_more: bool, about: Subject) -> None:
         """Say what may not have arrived, or with `is_more` the next part of what was cut."""
         if is_more:
-            count, left = await self._store.more(self._room, self._writer.most)
-            text = self._writer.rest(left) if left else "" if count else "There is no more."
+            count, left = await self._store.more(self._name, self._room.options.parts)
+            text = self._room.rest(left) if left else "" if count else "There is no more."
         else:
-            text = "" if await self._store.again(self._room) else "Nothing is uncertain."
+            text = "" if await self._store.again(self._name) else "Nothing is uncertain."
         await self._store.done(row, *self._note(row, text, about))
 
     def _person(self, sender: str) -> Person | None:
         """Return who a sender is; which names are the same may be known only when connected."""
-        known, platform = self._context.people.items(), self._context.platform
+        known, platform = self._room.people.items(), self._room.platform
         return next((person for name, person in known if platform.sender_of(name) == sender), None)
 
     def _addressed(self, said: Said) -> tuple[str, bool]:
@@ -163,7 +152,7 @@ class RoomInbox:
 
         A name alone is a word like any other: an address ends in `:` or `,`, or begins with `@`.
         """
-        name = re.escape(self._context.platform.own_name)
+        name = re.escape(self._room.platform.own_name)
         lead = re.compile(rf"(?:@?{name}[:,]|@{name}(?=\s|$))\s*", re.IGNORECASE) if name else None
         found = lead.match(said.text) if lead is not None else None
         return (said.text[found.end() :] if found else said.text), found is not None
@@ -181,7 +170,7 @@ class RoomInbox:
         if name in NOT_HERE:
             text = f"!{name} is for a terminal, not for a room."
         else:
-            key = f"{self._session.ours}{about.message}"
+            key = f"{self._room.ours}{about.message}"
             try:
                 done = await session.enter(command, person, key=key)
                 text = for_a_room(done.text) if isinstance(done, Reply) else ""
@@ -194,7 +183,7 @@ class RoomInbox:
     async def _removed(self, row: InboxRow, removed: Removed) -> None:
         """Take a message back that waits."""
         person = self._person(removed.sender)
-        about = await self._store.subject(self._room, removed.message)
+        about = await self._store.subject(self._name, removed.message)
         await self._store.done(row)
         session = self._session.current
         if person is None or about is None or session is None or about.sender != removed.sender:
@@ -205,7 +194,7 @@ class RoomInbox:
     async def _chosen(self, row: InboxRow, chosen: Chosen) -> None:
         """Answer a question by a button or a reaction."""
         person = self._person(chosen.sender)
-        asked = await self._store.subject(self._room, chosen.message)
+        asked = await self._store.subject(self._name, chosen.message)
         choice, session = chosen.choice.strip(), self._session.current
         if person is None or asked is None or not asked.question or session is None or not choice:
             await self._store.done(row)
@@ -225,7 +214,7 @@ class RoomInbox:
 
     def _note(self, row: InboxRow, text: str, about: Subject | None = None) -> list[OutboxMessage]:
         """Answer something of the inbox."""
-        return self._writer.write(f"{self._room}:{row.id}", text, about)
+        return self._room.write(f"{self._name}:{row.id}", text, about)
 
 
 def _about(row: InboxRow) -> Subject | None:

@@ -7,22 +7,18 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Never
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, Never
 
 from ...machines.errors import SteersmanError, UsageError
-from ...machines.people import Person
 from ..commands.registry import call
 from ..event_feed import Event
-from ..library import Home, SessionHandle
-from .event_messages import EventMessages, client_id, event_key, stream_key
-from .gateway_store import GatewayStore, OutboxMessage
-from .message_writer import MessageWriter, parts
-from .platform import NotSent, Outgoing, Platform
+from ..library import SessionHandle
+from .event_messages import EventMessages, event_key, stream_key
+from .gateway_store import OutboxMessage
+from .platform import NotSent, Outgoing
 from .platform_parts import pauses
+from .room import Room, parts
 
 log = logging.getLogger("steersman.chat")
 
@@ -32,16 +28,8 @@ _TYPING = 4.0  # seconds between two signs that the agent is at work
 class LiveAnswer:
     """Shows that the agent is at work, and its answer as it is written, if messages can be changed."""
 
-    def __init__(
-        self,
-        platform: Platform,
-        store: GatewayStore,
-        room: str,
-        session: str,
-        posted: asyncio.Event,
-    ) -> None:
-        self._platform, self._store = platform, store
-        self._room, self._session, self._posted = room, session, posted
+    def __init__(self, room: Room, session: str) -> None:
+        self._room, self._platform, self._session = room, room.platform, session
         self._text = ""
         self._shown = ""
         self._showing = set[asyncio.Task[None]]()
@@ -75,7 +63,7 @@ class LiveAnswer:
         try:
             await self._show_at_work(turn)
         finally:
-            await self._platform.typing(self._room, is_typing=False)
+            await self._platform.typing(self._room.name, is_typing=False)
 
     async def _show_at_work(self, turn: str) -> Never:
         """Show what has come, at the rate of the platform."""
@@ -84,82 +72,45 @@ class LiveAnswer:
         while True:
             now = time.monotonic()
             if now - last >= _TYPING:
-                await self._platform.typing(self._room, is_typing=True)
+                await self._platform.typing(self._room.name, is_typing=True)
                 last = now
             await asyncio.sleep(max(limits.edit_interval, 0.05))
             begun = parts(self._text, limits)[:1] if limits.can_edit else []
             if not begun or begun[0] == self._shown:
                 continue
             self._shown = begun[0]
-            sent = Outgoing(key=key, room=self._room, text=self._shown, kind="answer")
-            if message := await self._store.id_there(key):
+            sent = Outgoing(key=key, room=self._room.name, text=self._shown, kind="answer")
+            if message := await self._room.store.id_there(key):
                 with suppress(NotSent, OSError):  # the end of the turn brings the whole
-                    await self._platform.change(self._room, message, sent)
+                    await self._platform.change(self._room.name, message, sent)
             else:
-                await self._store.write(OutboxMessage(outgoing=sent))
-                self._posted.set()
-
-
-class RoomOptions(BaseModel):
-    """What a gateway's table says of one room.
-
-    `on_restart` says what happens to what waited when the gateway ended: it waits, or is resumed. `parts`
-    is in how many messages a text is said at most, until a person asks for the rest.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    agent: str = ""
-    folder: str = "."
-    busy: Literal["queue", "steer", "interrupt"] = "queue"
-    on_restart: Literal["wait", "resume"] = "wait"
-    only_addressed: bool = False
-    parts: int = Field(default=20, ge=1)
-
-
-@dataclass(frozen=True)
-class GatewayContext:
-    """What the rooms of one gateway share; `people` are who may talk, by their names on the platform."""
-
-    gateway: str
-    home: Home
-    platform: Platform
-    store: GatewayStore
-    people: dict[str, Person]
+                await self._room.store.write(OutboxMessage(outgoing=sent))
+                self._room.posted.set()
 
 
 class RoomSession:
     """The session of one room: `current`, if it was taken up or begun."""
 
-    def __init__(
-        self, context: GatewayContext, writer: MessageWriter, options: RoomOptions
-    ) -> None:
-        self.posted = asyncio.Event()
-        self._context = context
-        self._room = writer.room
-        self._writer = writer
-        self._options = options
+    def __init__(self, room: Room) -> None:
+        self._room, self._options = room, room.options
         self.current: SessionHandle | None = None
         self._is_there = asyncio.Event()
 
-    @property
-    def ours(self) -> str:
-        """How the client ids of this room's messages begin."""
-        return client_id(self._context.gateway, self._room, "")
-
     async def take_up(self) -> None:
         """Resume the room's session, if it has one that is not finalized. Raises `SteersmanError`."""
-        name, _ = await self._context.store.room(self._room)
-        known = await asyncio.to_thread(self._context.home.sessions) if name else []
+        name, _ = await self._room.store.room(self._room.name)
+        known = await asyncio.to_thread(self._room.home.sessions) if name else []
         if not any(info.id == name and info.state != "finalized" for info in known):
             return
-        session = await self._context.home.resume(name)
+        session = await self._room.home.resume(name)
         self._is(session)
         if self._options.on_restart == "resume":
             try:
                 await session.resume_queue()
             except UsageError as refusal:
-                log.warning("room %s: its queue is not resumed: %s", self._room, refusal.message)
+                log.warning(
+                    "room %s: its queue is not resumed: %s", self._room.name, refusal.message
+                )
 
     async def open(self) -> SessionHandle:
         """Return the room's session; begin it if there is none. Raises `SteersmanError`."""
@@ -167,17 +118,17 @@ class RoomSession:
             await self.take_up()
         if self.current is None or not self.current.is_open:
             options, folder = self._options, Path(self._options.folder)
-            session = await self._context.home.start(options.agent or None, folder=folder)
+            session = await self._room.home.start(options.agent or None, folder=folder)
             await session.enter(call("busy", {"mode": options.busy}))
-            await self._context.store.begin(self._room, session.id, 0)
+            await self._room.store.begin(self._room.name, session.id, 0)
             self._is(session)
         assert self.current is not None
         return self.current
 
     async def go_to(self, name: str) -> None:
         """Be the room of another session, which a command has put in place of this one."""
-        session = await self._context.home.resume(name)
-        await self._context.store.begin(self._room, session.id, 0)
+        session = await self._room.home.resume(name)
+        await self._room.store.begin(self._room.name, session.id, 0)
         self._is(session)
 
     def _is(self, session: SessionHandle) -> None:
@@ -197,16 +148,14 @@ class RoomSession:
                 await self._follow(session)
                 followed, waits = session.id, pauses()
             except SteersmanError as fault:  # its journal cannot be read now
-                log.warning("room %s is not told more for now: %s", self._room, fault.message)
+                log.warning("room %s is not told more for now: %s", self._room.name, fault.message)
                 await asyncio.sleep(next(waits))
 
     async def _follow(self, session: SessionHandle) -> None:
         """Write the messages of a session for the room, until that ends."""
-        store, room = self._context.store, self._room
-        is_resumed = self._options.on_restart == "resume"
-        events = EventMessages(store, self.ours, session, self._writer, is_resumed=is_resumed)
-        _, seq = await store.room(room)
-        live = LiveAnswer(self._context.platform, store, room, session.id, self.posted)
+        room, events = self._room, EventMessages(self._room, session)
+        _, seq = await room.store.room(room.name)
+        live = LiveAnswer(room, session.id)
         try:
             async for event in session.events(after=seq):
                 live.update(event.data)
@@ -214,8 +163,8 @@ class RoomSession:
                     continue
                 if messages := await self._messages(events, event):
                     # the entry may have more events: they are looked at again, and known by their keys
-                    await store.write(*messages, room=room, seq=(event.seq or 1) - 1)
-                    self.posted.set()
+                    await room.store.write(*messages, room=room.name, seq=(event.seq or 1) - 1)
+                    room.posted.set()
         finally:
             await live.aclose()
 
@@ -226,6 +175,6 @@ class RoomSession:
             return messages
         if isinstance(messages, SteersmanError):
             raise messages
-        log.error("room %s: %s cannot be told", self._room, event, exc_info=messages)
+        log.error("room %s: %s cannot be told", self._room.name, event, exc_info=messages)
         text = f"There is something that I cannot show (`{event.type}`); my log says more."
-        return self._writer.write(event_key(event), text)
+        return self._room.write(event_key(event), text)

@@ -18,6 +18,7 @@ import steersman
 from steersman.gateway.chat.bridge import ChatGateway
 from steersman.gateway.chat.gateway_store import GatewayStore, OutboxMessage
 from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said, SentFile
+from steersman.gateway.chat.room import Room, RoomOptions
 from steersman.gateway.chat.room_session import LiveAnswer
 from steersman.gateway.events.contract import Event
 from steersman.gateway.host.router import EventBus
@@ -304,8 +305,9 @@ def test_a_room_that_follows_a_turn_later_shows_its_answer(tmp_path: Path, joins
     async def shown() -> str:
         bus, store = EventBus(), GatewayStore(tmp_path / "memory.sqlite")
         await store.open()
-        server, posted = Server(), asyncio.Event()
-        live = LiveAnswer(ServerPlatform(server, can_edit=True), store, "#dev", "s", posted)
+        platform, home = ServerPlatform(Server(), can_edit=True), cast("Any", None)
+        room = Room("memory", home, platform, store, {}, "#dev", RoomOptions())
+        live = LiveAnswer(room, "s")
         at = {"session": "s", "turn": "t1", "time": ""}
         for event in events[:joins]:
             bus.publish(cast("Event", event | at))
@@ -314,7 +316,7 @@ def test_a_room_that_follows_a_turn_later_shows_its_answer(tmp_path: Path, joins
             bus.publish(cast("Event", event | at))
         leave()
         async with asyncio.timeout(seconds(10)):
-            await posted.wait()
+            await room.posted.wait()
         outgoing = await store.next_outgoing("#dev")
         assert outgoing is not None
         await live.aclose()

@@ -1,13 +1,22 @@
-"""Writes texts as messages for one room: cut into parts that its platform takes, and safe to send."""
+"""One room of a gateway: what its parts share, and how texts become messages for it.
+
+A text is cut into parts that its platform takes, and safe to send.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...machines.people import Person
+from ..library import Home
 from ..wording.terminal import clean
-from .gateway_store import OutboxMessage, Subject
-from .platform import Outgoing, PlatformLimits
+from .gateway_store import GatewayStore, OutboxMessage, Subject
+from .platform import Outgoing, Platform, PlatformLimits
 
 # A text in parts ----------------------------------------------------------------------------------
 
@@ -85,7 +94,7 @@ def _fits(text: str, limits: PlatformLimits, room: int = 0) -> bool:
     )
 
 
-# Messages of one room -----------------------------------------------------------------------------
+# A room -------------------------------------------------------------------------------------------
 
 
 Kind = Literal["answer", "note"]
@@ -93,13 +102,44 @@ MORE = "more"
 """The command of a room that says the next part of a text that was cut."""
 
 
-class MessageWriter:
-    """Writes texts for one room: `most` messages of each at once; the rest is held for `!more`."""
+class RoomOptions(BaseModel):
+    """What a gateway's table says of one room.
 
-    def __init__(self, room: str, limits: PlatformLimits, most: int) -> None:
-        self.room = room
-        self.limits = limits
-        self.most = most
+    `on_restart` says what happens to what waited when the gateway ended: it waits, or is resumed. `parts`
+    is in how many messages a text is said at most, until a person asks for the rest by `!more`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agent: str = ""
+    folder: str = "."
+    busy: Literal["queue", "steer", "interrupt"] = "queue"
+    on_restart: Literal["wait", "resume"] = "wait"
+    only_addressed: bool = False
+    parts: int = Field(default=20, ge=1)
+
+
+@dataclass(frozen=True)
+class Room:
+    """One room; `people` are who may talk there, by their names on the platform.
+
+    `came` is set when people did something, `posted` when there is something to send.
+    """
+
+    gateway: str
+    home: Home
+    platform: Platform
+    store: GatewayStore
+    people: dict[str, Person]
+    name: str
+    options: RoomOptions
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+    posted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ours(self) -> str:
+        """How the keys begin under which a session knows the messages of the room; their ids follow."""
+        return f"chat:{self.gateway}:{self.name}:"
 
     def write(
         self,
@@ -114,14 +154,14 @@ class MessageWriter:
 
         `is_whole`: all of it is sent at once.
         """
-        texts = parts(text, self.limits)
-        most = len(texts) if is_whole or len(texts) <= self.most + 1 else self.most
+        texts, most = parts(text, self.platform.limits), self.options.parts
+        most = len(texts) if is_whole or len(texts) <= most + 1 else most
         found = about or Subject("")
 
         def message(part: object, text: str, kind: Kind, is_held: bool = False) -> OutboxMessage:
             outgoing = Outgoing(
                 key=f"{key}:{part}",
-                room=self.room,
+                room=self.name,
                 text=text,
                 kind=kind,
                 to=found.message,
@@ -141,6 +181,6 @@ class MessageWriter:
 
     def rest(self, left: int) -> str:
         """Say how much of a text is left, and how it is had."""
-        unit = "line" if self.limits.lines == 1 else "message"
+        unit = "line" if self.platform.limits.lines == 1 else "message"
         units = unit if left == 1 else f"{unit}s"
-        return f"… {left} more {units}: `!{MORE}` says the next {min(left, self.most)}."
+        return f"… {left} more {units}: `!{MORE}` says the next {min(left, self.options.parts)}."
