@@ -118,18 +118,16 @@ class Feed:
         """Note the entry of the journal that the events will follow."""
         self.known = last
 
-    def hear(self, event: EventFields, publisher: asyncio.AbstractEventLoop | None = None) -> None:
-        """Keep an event; with the loop of its `publisher` until all of its entry was told."""
+    def hear(self, event: EventFields, publisher: asyncio.AbstractEventLoop) -> None:
+        """Keep an event until all of its entry was told: until the loop of its publisher goes on."""
         wanted = self._wanted(event)
         if wanted is None:
             return
         with self._mutex:
             is_first = not self._fresh
             self._fresh.append(wanted)
-        if publisher is None:
-            self.flush()
-        elif is_first:
-            publisher.call_soon_threadsafe(self.flush)
+        if is_first:
+            later(publisher, self.flush)
 
     def take(self, events: Sequence[EventFields]) -> None:
         """Keep events that are all of their entries."""
@@ -148,13 +146,10 @@ class Feed:
         return cast("EventFields", {**event, "seq": None})
 
     def flush(self) -> None:
-        """Let what was kept be read; of an entry whose events do not all have room, none."""
+        """Let what was kept be read, all of it or none; entries are not divided."""
         with self._mutex:
             fresh, self._fresh = self._fresh, []
             if self._is_over or len(self._ready) + len(fresh) > UNREAD:
-                seq = fresh[0]["seq"] if fresh and not self._is_over else None
-                while seq is not None and self._ready and self._ready[-1]["seq"] == seq:
-                    self._ready.pop()
                 self.is_behind = self.is_behind or not self._is_over
                 self._is_over = True
                 fresh = [

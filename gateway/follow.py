@@ -8,15 +8,13 @@ another life of its program.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..journal.lock import Owner
 from ..machines.errors import UnknownSession
 from .event_feed import Below, Feed, pages
-from .event_feed import Event as FeedEvent
 from .events.contract import Event
 from .outcome import LEFT_BEFORE, Outcome, StoredOutcome
 from .reach import SessionReach
@@ -31,7 +29,7 @@ PAUSE = 0.05
 
 
 class Batch(NamedTuple):
-    """Events, and the number of the newest journal entry all of whose events were given with them.
+    """Whole entries of events, and the number of the newest entry that was given with them.
 
     `is_joined`: without events, the reader has all that is written, and what happens from now on is live.
     """
@@ -44,9 +42,9 @@ class Batch(NamedTuple):
 class Follower:
     """Reads one session; `after` is the number of the entry that was seen last, none: what comes.
 
-    `is_whole`: the events of one entry are not divided. `below` is what is told of subagents. `is_over`
-    says that nothing happens in the session any more, as far as this reader is concerned. `look` is in
-    seconds, none: the session stays where it is. `is_tied`: it ends when it loses its owner's socket.
+    `below` is what is told of subagents. `is_over` says that nothing happens in the session any more, as
+    far as this reader is concerned. `look` is in seconds, none: the session stays where it is. `is_tied`:
+    it ends when it loses its owner's socket.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class Follower:
         session: str,
         after: int | None = 0,
         *,
-        is_whole: bool = False,
         below: Below = "nothing",
         is_over: Callable[[], bool] = lambda: False,
         look: float | None = LOOK,
@@ -64,10 +61,8 @@ class Follower:
         self._reach, self._session = reach, session
         self._after = after or 0
         self._is_new = after is None
-        self._is_whole, self._is_tied = is_whole, is_tied
         self._below: Below = below
-        self._is_over, self._look = is_over, look
-        self._part = (0, 0)  # an entry, and how many of its events were given
+        self._is_over, self._look, self._is_tied = is_over, look, is_tied
 
     async def batches(self) -> AsyncGenerator[Batch]:
         """Yield what happened and what happens; nothing for a while: an empty batch."""
@@ -92,7 +87,9 @@ class Follower:
                     elif not found:
                         break
                     elif fresh := [event for event in found if not self._is_known(event)]:
-                        yield Batch(self._confirmed(fresh), fresh)
+                        own = [event for event in fresh if event["session"] == self._session]
+                        self._after = max([self._after, *(event["seq"] or 0 for event in own)])
+                        yield Batch(self._after, fresh)
             finally:
                 leave()
             is_near = owner is not None and self._reach.is_near(owner)
@@ -102,8 +99,8 @@ class Follower:
 
     async def _join(self, owner: Owner | None, feed: Feed) -> Callable[[], None]:
         """Let the feed have the live events; a reader that ends meanwhile leaves at once."""
-        follow = partial(self._reach.follow, self._session, owner, feed, is_whole=self._is_whole)
-        joining = asyncio.ensure_future(asyncio.to_thread(follow))
+        follow = asyncio.to_thread(self._reach.follow, self._session, owner, feed)
+        joining = asyncio.ensure_future(follow)
         try:
             return await asyncio.shield(joining)
         except asyncio.CancelledError:
@@ -122,30 +119,11 @@ class Follower:
         while (found := await asyncio.to_thread(next, read, None)) is not None:
             self._after, page = found
             if page:
-                yield Batch(self._after, [*self._not_given(page)])
-
-    def _not_given(self, page: Sequence[FeedEvent]) -> Iterator[Event]:
-        """Leave out the events of an entry that were given before its others came."""
-        seq, given = self._part
-        for event in page:
-            if given and event.seq == seq:
-                given -= 1
-            else:
-                yield cast("Event", event.data)
+                yield Batch(self._after, [cast("Event", event.data) for event in page])
 
     def _is_known(self, event: Event) -> bool:
         is_own = event["session"] == self._session
         return is_own and event["seq"] is not None and event["seq"] <= self._after
-
-    def _confirmed(self, events: list[Event]) -> int:
-        own = [event["seq"] for event in events if event["session"] == self._session]
-        numbers = [seq for seq in own if seq is not None]
-        if numbers:
-            newest = numbers[-1]
-            before = self._part[1] if self._part[0] == newest else 0
-            self._part = (newest, before + numbers.count(newest))
-            self._after = newest if self._is_whole else max(self._after, newest - 1)
-        return self._after
 
     def _place(self) -> tuple[Host | None, Owner | None]:
         """Return the host here in which the session lives, or the other process that has it open."""

@@ -99,17 +99,14 @@ class SessionReach:
 
         return RemoteSession(self, session, owner, user, timeout)
 
-    def follow(
-        self, session: str, owner: Owner | None, feed: Feed, *, is_whole: bool
-    ) -> Callable[[], None]:
+    def follow(self, session: str, owner: Owner | None, feed: Feed) -> Callable[[], None]:
         """Bring the live events of a session to a feed; return what ends that.
 
-        `is_whole`: events of a session of this process come in whole entries. From a process that is not
-        near, and from nowhere, none come: the journal tells.
+        From a process that is not near, and from nowhere, none come: the journal tells.
         """
         host = self.host_of(session) if owner is None else None
         if host is not None:
-            publisher = host.runtime.loop if is_whole else None
+            publisher = host.runtime.loop
             return host.event_bus.follow(
                 session, lambda event: feed.hear(event, publisher), feed.begin
             )

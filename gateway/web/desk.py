@@ -323,7 +323,7 @@ class Desk:
         A client of a session in which nothing was said is told of others' queues.
         """
         row = await asyncio.to_thread(self._row, session)
-        follower = Follower(self._reach, row.session, after, is_whole=True)
+        follower = Follower(self._reach, row.session, after)
         is_new = not after
         async with aclosing(follower.batches()) as batches:
             async for batch in batches:

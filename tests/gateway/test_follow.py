@@ -31,8 +31,8 @@ def test_a_feed_that_nobody_reads_gives_up() -> None:
     async def read() -> tuple[list[Event] | None, list[Event] | None]:
         feed = Feed("s", "questions")
         for seq in range(3 * UNREAD):
-            feed.hear(_event(seq))
-        feed.hear(_event(7, "question", "child", id="q1"))
+            feed.take([_event(seq)])
+        feed.take([_event(7, "question", "child", id="q1")])
         return await feed.next(1.0), await feed.next(1.0)
 
     first, rest = asyncio.run(read())
@@ -47,8 +47,8 @@ def test_a_feed_that_is_read_gives_all_in_order() -> None:
     async def read() -> list[Event] | None:
         feed = Feed("s")
         for seq in range(UNREAD):
-            feed.hear(_event(seq))
-            feed.hear(_event(seq, "question", "child"))
+            feed.take([_event(seq)])
+            feed.take([_event(seq, "question", "child")])
         return await feed.next(1.0)
 
     found = asyncio.run(read())
@@ -62,9 +62,8 @@ def test_an_entry_is_not_divided_by_the_limit() -> None:
     async def read() -> list[Event] | None:
         feed = Feed("s")
         for seq in range(UNREAD - 1):
-            feed.hear(_event(seq))
-        feed.hear(_event(UNREAD))
-        feed.hear(_event(UNREAD))
+            feed.take([_event(seq)])
+        feed.take([_event(UNREAD), _event(UNREAD)])
         return await feed.next(1.0)
 
     found = asyncio.run(read())
@@ -73,29 +72,25 @@ def test_an_entry_is_not_divided_by_the_limit() -> None:
 
 
 class Broken(SessionReach):
-    """Tells a part of an entry and breaks off, then overflows, then tells the rest."""
+    """Tells an entry and breaks off, then overflows, then tells the rest."""
 
     def __init__(self, host: Host, events: list[Event], cut: int) -> None:
         super().__init__(host.paths, {}, host.store)
         self.events, self.cut, self.joined = events, cut, 0
 
-    def follow(
-        self, session: str, owner: Owner | None, feed: Feed, *, is_whole: bool
-    ) -> Callable[[], None]:
-        """Give the feed what happens from the first event of the entry on."""
+    def follow(self, session: str, owner: Owner | None, feed: Feed) -> Callable[[], None]:
+        """Give the feed what happens from the entry on."""
         self.joined += 1
         last = self.events[-1]["seq"] or 0
         if self.joined == 1:
-            event = self.events[self.cut]
-            feed.begin((event["seq"] or 0) - 1)
-            feed.hear(event)
+            feed.begin(self.cut - 1)
+            feed.take([event for event in self.events if event["seq"] == self.cut])
             feed.end()
         elif self.joined == 2:
-            feed.begin(self.events[self.cut]["seq"] or 0)
-            rest = self.events[self.cut + 2 :]
-            notices = [_event(None, session=session)] * UNREAD
-            for event in (*rest[:3], *notices, *rest[3:]):
-                feed.hear(event)
+            feed.begin(self.cut)
+            feed.take([event for event in self.events if event["seq"] == self.cut + 1])
+            feed.take([_event(None, session=session)] * UNREAD)
+            feed.take([event for event in self.events if (event["seq"] or 0) > self.cut + 1])
         else:
             feed.begin(last)
         return lambda: None
@@ -130,11 +125,11 @@ async def read(follower: Follower, last: int) -> list[Event]:
 
 @pytest.mark.parametrize("after", [0, 3])
 def test_a_reader_that_loses_its_place_misses_nothing(begin: Begin, after: int) -> None:
-    """In the middle of an entry, and where too much waits, it goes on with the next event."""
+    """Where its owner breaks off, and where too much waits, it goes on with the next entry."""
     host = begin()
     conversation, events = said(host)
     numbers = [event["seq"] for event in events]
-    cut = next(at for at, seq in enumerate(numbers) if seq and numbers.count(seq) > 1 and seq > 3)
+    cut = next(seq for seq in numbers if seq and numbers.count(seq) > 1 and seq > 3)
     reach = Broken(host, events, cut)
     found = asyncio.run(read(Follower(reach, conversation.session, after), numbers[-1] or 0))
     assert reach.joined == 3
@@ -142,14 +137,14 @@ def test_a_reader_that_loses_its_place_misses_nothing(begin: Begin, after: int) 
 
 
 def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
-    """The journal and what happens are each event once; a whole reader is told of whole entries."""
+    """The journal and what happens are each event once; a reader is told of whole entries."""
     host = begin()
     conversation, events = said(host)
     reach = SessionReach(host.paths, {}, host.store, lambda _: host)
 
-    async def story(is_whole: bool) -> tuple[list[int], list[Event]]:
+    async def story() -> tuple[list[int], list[Event]]:
         seen, found = list[int](), list[Event]()
-        follower = Follower(reach, conversation.session, 0, is_whole=is_whole)
+        follower = Follower(reach, conversation.session, 0)
         async with aclosing(follower.batches()) as batches:
             async for batch in batches:
                 seen.append(batch.confirmed)
@@ -160,11 +155,8 @@ def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
                     break
         return seen, [event for event in found if event["seq"] is not None]
 
-    for is_whole in (True, False):
-        before = len(events)
-        seen, found = asyncio.run(story(is_whole))
-        assert found[:before] == events
-        assert seen == sorted(seen)
-        assert [event["seq"] for event in found] == sorted(event["seq"] or 0 for event in found)
-        assert len(found) == len({repr(event) for event in found})
-        events = found
+    seen, found = asyncio.run(story())
+    assert found[: len(events)] == events
+    assert seen == sorted(seen)
+    assert [event["seq"] for event in found] == sorted(event["seq"] or 0 for event in found)
+    assert len(found) == len({repr(event) for event in found})
