@@ -26,7 +26,6 @@ from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
 from ..journal.turn_record import CONTINUE
 from ..machines import protocol as m
-from ..machines.classification import Keywords
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..ports.templates import Template
@@ -44,7 +43,7 @@ from .host.router import EventBus
 from .launch_options import LaunchOptions
 from .reach import SessionReach
 from .remote import OwnerGone
-from .remote_session import RemoteSession, Unanswered
+from .remote_session import Unanswered
 from .running import Works
 from .session_choice import SessionChoice
 from .typed_text import TextReader
@@ -113,8 +112,6 @@ def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:
 
 Recall = Callable[[str, int, str], Iterable[c.Event]]
 """Returns what was said in a session up to an entry, the answers of the turn that runs among it."""
-
-
 LEAVE_TIMEOUT = 5.0
 """Seconds that what was said last may take, on leaving."""
 
@@ -123,88 +120,29 @@ _Request = tuple[str, dict[str, Any], Future[Any]]
 """A method of the control socket, its parameters, and where its result goes."""
 
 
-class RequestSender:
-    """Sends requests to a session's owner in order, on a thread of its own.
-
-    `on_result` gets each request's result, and `on_fault` its failure and parameters, in that thread.
-    """
-
-    def __init__(
-        self,
-        remote: RemoteSession,
-        on_result: Callable[[Any], None],
-        on_fault: Callable[[Exception, Mapping[str, Any]], None],
-    ) -> None:
-        self.key = f"a-{secrets.token_hex(4)}"
-        self._remote, self._on_result, self._on_fault = remote, on_result, on_fault
-        self._numbers = count(1)
-        self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="attached-talk", daemon=True)
-
-    def start(self) -> None:
-        """Begin to send."""
-        self._thread.start()
-
-    def new_id(self) -> str:
-        """Return a client id, which begins with `key`."""
-        return f"{self.key}-{next(self._numbers)}"
-
-    def put(self, method: str, params: dict[str, Any]) -> Future[Any]:
-        """Queue a request; returns at once. The future gets its result, or its failure."""
-        answer: Future[Any] = Future()
-        self._waiting.put((method, params, answer))
-        return answer
-
-    def close(self) -> None:
-        """Send the queued requests, waiting for at most `LEAVE_TIMEOUT`, then close the connection."""
-        self._waiting.put(None)
-        if self._thread.is_alive():
-            self._thread.join(LEAVE_TIMEOUT)
-        self._remote.close()
-
-    def _run(self) -> None:
-        while (request := self._waiting.get()) is not None:
-            method, params, answer = request
-            try:
-                result = self._remote.call(method, **params)
-                self._on_result(result)
-                answer.set_result(result)
-            except (SteersmanError, OSError, ValueError) as error:
-                self._on_fault(error, params)
-                answer.set_exception(error)
-
-
 class AttachedSession:
     """One terminal's place at a session elsewhere; stands where a `SessionClient` stands.
 
-    `owner` is the process that has it. `recall` returns what was said in it up to an entry. `on_end` is
-    called, in a thread of its own, when the owner goes or the session is over.
+    `owner` is the process that has it. Requests are sent to it in order, on a thread of their own, with
+    client ids that begin with the `key` of this place.
     """
 
     def __init__(
-        self,
-        reach: SessionReach,
-        owner: Owner,
-        session: str,
-        words: Keywords,
-        event_bus: EventBus,
-        user: str,
-        on_end: Callable[[], None],
-        recall: Recall = lambda _session, _upto, _turn: (),
+        self, host: AttachedHost, reach: SessionReach, owner: Owner, session: str, user: str
     ) -> None:
         self.session = session
         self.user = user
-        self._recall = recall
-        self._is_streamed = False
-        self.texts = TextReader(words)
-        self._event_bus, self._on_end = event_bus, on_end
-        self._is_closing = False
+        self._host, self._event_bus = host, host.event_bus
+        self.texts = TextReader(host.config.auto_queue.keywords)
+        self._is_streamed = self._is_closing = False
         self._reach, self._owner, self._is_near = reach, owner, reach.is_near(owner)
         self._next = self._told = ""
         self._link = reach.remote(session, owner)
-        self._requests = RequestSender(self._link, self._answered, self._failed)
+        self._key, self._numbers = f"a-{secrets.token_hex(4)}", count(1)
+        self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._sender = threading.Thread(target=self._send, name="attached-talk", daemon=True)
         self._stop_listening: Callable[[], object] = lambda: None
-        self.publisher = EventPublisher(session, event_bus.publish, time.time)
+        self.publisher = EventPublisher(session, self._event_bus.publish, time.time)
 
     @property
     def own_key(self) -> str:
@@ -218,14 +156,14 @@ class AttachedSession:
             target=self._listen, args=(told,), name="attached-hear", daemon=True
         ).start()
         told.result()
-        self._requests.start()
+        self._sender.start()
 
     def _tell_state(self, last: int) -> int:
         """Tell how the session is, of which entry `last` was told of; return the entry that is known."""
         with closing(self._reach.remote(self.session, self._owner)) as asked:
             data: dict[str, Any] = asked.call("inspect")
         running = data["turn"] if data["state"] == "busy" else ""
-        said_before = list(self._recall(self.session, last, running))
+        said_before = list(self._host.recall(self.session, last, running))
         state = how_it_is(data, time.time(), self.publisher.stamp())
         self.publisher.publish(next(state))
         for said in said_before:
@@ -243,19 +181,19 @@ class AttachedSession:
         found = self.texts.classify(text, explicit)
         if found.intent is Intent.COMMAND and NAMES[found.command] in (leave, detach):
             return Reply(leaves=True)
-        key = client_id or self._requests.new_id()
+        key = client_id or self._new_id()
         said = {"text": text, "as": explicit, "client_id": key, "user": user or self.user}
-        self._requests.put("say", said)
+        self._put("say", said)
         return None
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
         """Carry out a command and wait for its reply; none where it is a message."""
         if call.command in (leave, detach):
             return Reply(leaves=True)
-        key = client_id or self._requests.new_id()
+        key = client_id or self._new_id()
         asked = {"name": call.command.name, "arguments": dict(call.arguments)}
         sender = {"client_id": key, "user": user or self.user}
-        answer = self._requests.put("command", {**asked, **sender})
+        answer = self._put("command", {**asked, **sender})
         try:
             receipt: c.ReceiptEvent = answer.result()
         except (SteersmanError, OSError, ValueError) as error:  # the person has the message
@@ -267,12 +205,12 @@ class AttachedSession:
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question; what is wrong with the answer comes as an event."""
         params = {"id": question, "choice": choice, "reason": reason, "user": self.user}
-        self._requests.put("answer", params)
+        self._put("answer", params)
         return True
 
     def edit(self, number: int | None) -> None:
         """Keep only this waiting message from starting while it is edited here; none: let go."""
-        self._requests.put("edit", {"number": number})
+        self._put("edit", {"number": number})
 
     def ask(self, message: m.Answer) -> dict[str, Any]:
         """Send on the one message that faces ask themselves."""
@@ -290,7 +228,7 @@ class AttachedSession:
     def resumable(self) -> Sequence[SessionChoice]:
         """Ask the owner which sessions `/resume` can take up; none where it does not answer."""
         try:
-            found = self._requests.put("resumable", {}).result(LEAVE_TIMEOUT)
+            found = self._put("resumable", {}).result(LEAVE_TIMEOUT)
         except (SteersmanError, OSError, ValueError, TimeoutError):
             return ()
         return [decode(SessionChoice, choice) for choice in found]
@@ -307,11 +245,34 @@ class AttachedSession:
         if self._is_closing:
             return
         self._is_closing = True
-        self._requests.close()
+        self._waiting.put(None)
+        if self._sender.is_alive():
+            self._sender.join(LEAVE_TIMEOUT)
+        self._link.close()
         with suppress(RuntimeError):  # it has ended
             self._stop_listening()
 
     # Threads ----------------------------------------------------------------------------------------
+
+    def _new_id(self) -> str:
+        return f"{self._key}-{next(self._numbers)}"
+
+    def _put(self, method: str, params: dict[str, Any]) -> Future[Any]:
+        """Queue a request; returns at once. The future gets its result, or its failure."""
+        answer: Future[Any] = Future()
+        self._waiting.put((method, params, answer))
+        return answer
+
+    def _send(self) -> None:
+        while (request := self._waiting.get()) is not None:
+            method, params, answer = request
+            try:
+                result = self._link.call(method, **params)
+                self._answered(result)
+                answer.set_result(result)
+            except (SteersmanError, OSError, ValueError) as error:
+                self._failed(error, params)
+                answer.set_exception(error)
 
     def _failed(self, error: Exception, params: Mapping[str, Any]) -> None:
         if isinstance(error, Unanswered):  # it is in the mailbox
@@ -346,7 +307,7 @@ class AttachedSession:
             self._end()
 
     def _end(self) -> None:
-        self._on_end()
+        self._host.ended()
 
     async def _follow_all(self, told: Future[None]) -> None:
         """Follow the session, and the one that a command of this terminal puts in its place."""
@@ -356,7 +317,7 @@ class AttachedSession:
         await self._follow(told)
         while not self._is_closing:
             # what was said before is answered then
-            self._requests.put("sessions", {}).result(LEAVE_TIMEOUT)
+            self._put("sessions", {}).result(LEAVE_TIMEOUT)
             if self._next in ("", self.session):
                 return
             self.session = self._link.session = self._next
@@ -389,7 +350,7 @@ class AttachedSession:
         A journal has no notices: there each message of another client is made one. An answer of which no
         piece came comes as one piece.
         """
-        is_own = str(event.get("client_id") or "").startswith(self._requests.key)
+        is_own = str(event.get("client_id") or "").startswith(self._key)
         if event["type"] == "notice" and is_own:
             return
         if event["type"] == "accepted" and event["as"] != "command":
@@ -414,11 +375,11 @@ class AttachedRun(AttachedSession):
 
     def go_on(self, again: Works, done: Works) -> None:
         """Start the run, or continue it: `again` is repeated, `done` is not. Raises `SteersmanError`."""
-        self._requests.put("run", {"again": again, "done": done}).result()
+        self._put("run", {"again": again, "done": done}).result()
 
     def begin_interrupt(self) -> None:
         """Stop the run; safe in a signal's handler."""
-        self._requests.put("stop", {})
+        self._put("stop", {})
 
     def is_quiet(self) -> bool:
         """Whether the run is over and its owner has said what it changed, or the owner is gone."""
@@ -441,7 +402,6 @@ class AttachedRun(AttachedSession):
             self._is_cut_off = True
             going_on = f"`steersman run --resume {self.session}` continues it"
             self.publisher.error("owner_gone", "the program that ran it has ended", going_on)
-        super()._end()
 
 
 Attached = TypeVar("Attached", bound=AttachedSession)
@@ -466,16 +426,8 @@ class AttachedHost:
     def open(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
         """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
         self._store = open_store(self.paths, read_only=True)
-        self.attached = attached = kind(
-            reach=SessionReach(self.paths, os.environ, self._store),
-            owner=owner,
-            session=session,
-            words=self.config.auto_queue.keywords,
-            event_bus=self.event_bus,
-            user=user,
-            on_end=self._ended if kind is AttachedSession else lambda: None,
-            recall=self.recall,
-        )
+        reach = SessionReach(self.paths, os.environ, self._store)
+        self.attached = attached = kind(self, reach, owner, session, user)
         attached.start()
         return attached
 
@@ -485,7 +437,7 @@ class AttachedHost:
             self.attached.leave()
             self._store.close()
 
-    def _ended(self) -> None:
-        """Leave as on Ctrl-C: the session's owner is gone."""
+    def ended(self) -> None:
+        """Leave as on Ctrl-C: the session's owner is gone, or the session is over."""
         self.is_cut_off = True
         os.kill(os.getpid(), signal.SIGINT)

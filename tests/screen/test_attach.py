@@ -16,12 +16,12 @@ from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.input_line import InputLine, MessageSender
 from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.terminal import Canvas, SteadyOutput
-from steersman.gateway.attached import AttachedSession
+from steersman.gateway.attached import AttachedHost, AttachedSession
 from steersman.gateway.events.contract import QueueItem
-from steersman.gateway.host.router import EventBus
+from steersman.gateway.launch_options import LaunchOptions
 from steersman.gateway.reach import SessionReach
 from steersman.journal.sqlite import SqliteStore
-from steersman.machines.classification import Keywords
+from steersman.workflows.config import load
 from steersman.workflows.home_place import URL
 from steersman.workflows.paths import Paths
 
@@ -146,22 +146,12 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
     chat = stage.place.chat("--yes")
     chat.send(WISH)
     gate.wait()
-    events = EventBus()
     paths = Paths.of({"STEERSMAN_HOME": str(stage.place.home)})
     store = SqliteStore.open(paths.state, read_only=True)
     owner = store.owner(chat.session)
     assert owner is not None
-    session = AttachedSession(
-        *(
-            SessionReach(paths, {}, store),
-            owner,
-            chat.session,
-            Keywords(),
-            events,
-            "ann",
-            lambda: None,
-        )
-    )
+    host = AttachedHost(paths, load(paths, stage.place.folder, {}), LaunchOptions(), [])
+    session = AttachedSession(host, SessionReach(paths, {}, store), owner, chat.session, "ann")
     session.start()
     canvas = Canvas(SteadyOutput(StringIO(), lambda: Size(24, 80), "xterm"), lambda: False)
     screen, buffer, sender = Screen(canvas, Appearance()), Buffer(), MessageSender()
