@@ -19,7 +19,6 @@ import secrets
 import socket
 import struct
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pykka
@@ -49,15 +48,6 @@ OPEN_REQUESTS = 100
 """Requests of one client that are answered at a time; further ones are not read until then."""
 
 Params = dict[str, Any]
-FAULTS = (
-    SteersmanError,
-    TimeoutError,
-    pykka.Timeout,
-    pykka.ActorDeadError,
-    ValueError,
-    KeyError,
-)
-"""What a method that is carried out may raise, and `error_of` explains."""
 
 
 class ControlServer:
@@ -70,8 +60,7 @@ class ControlServer:
         )
         self._name = f"{host.runtime.node}.sock"
         self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
-        self._present: set[Client] = set()
+        self._clients: dict[Client, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         """Begin to listen; sockets that dead processes left are removed. Raises `OSError`."""
@@ -88,30 +77,29 @@ class ControlServer:
         if self._server is not None:
             self._server.close()
             self._server = None
-        for task in self._clients:
+        tasks = tuple(self._clients.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._folder.remove(self._name)
         self._folder.close()
 
     def is_followed(self, session: str) -> bool:
         """Whether a client gets the events of a session; any thread."""
-        return any(session == client.followed for client in tuple(self._present))
+        return any(session == client.followed for client in tuple(self._clients))
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._clients.add(task)
         client = Client(self._host, writer)
-        self._present.add(client)
+        self._clients[client] = task
         try:  # a client that is gone, or a stop of ours, needs no reply
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 if _is_same_user(writer):
                     await client.serve(reader)
         finally:
             client.close()
-            self._present.discard(client)
-            self._clients.discard(task)
+            del self._clients[client]
 
 
 class Client:
@@ -133,7 +121,7 @@ class Client:
                 await asyncio.wait(self._answering, return_when=asyncio.FIRST_COMPLETED)
             task = loop.create_task(self._answer(line))
             self._answering.add(task)
-            task.add_done_callback(partial(self._answered, line))
+            task.add_done_callback(self._answering.discard)
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -154,29 +142,24 @@ class Client:
         self._writer.close()
 
     async def _answer(self, line: bytes) -> None:
+        """Answer a request, also where this program is wrong."""
         request: Params = {}
         try:
             request = _object(parse_json(line))
-            method, params = str(request["method"]), _object(request.get("params") or {})
-            if method == "subscribe":
-                seq = self._subscribe(self._host.conversation(str(params["session"])).session)
-                result: Any = {"ok": True, "seq": seq}
-            else:
-                result = await self._requests.call(method, params)
-            self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
-        except FAULTS as error:
-            self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error_of(error)})
+        except ValueError as error:
+            found: Any = error
+        else:
+            [found] = await asyncio.gather(self._result(request), return_exceptions=True)
+        is_fault = isinstance(found, BaseException)
+        answer = {"error": error_of(found)} if is_fault else {"result": found}
+        self._send({"jsonrpc": "2.0", "id": request.get("id"), **answer})
 
-    def _answered(self, line: bytes, task: asyncio.Task[None]) -> None:
-        """Answer also where this program is wrong; the traceback is in its log."""
-        self._answering.discard(task)
-        if task.cancelled() or (error := task.exception()) is None:
-            return
-        LOGGER.error("a request at the control socket failed", exc_info=error)
-        request: Params = {}
-        with contextlib.suppress(ValueError):
-            request = _object(parse_json(line))
-        self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error_of(error)})
+    async def _result(self, request: Params) -> Any:
+        method, params = str(request["method"]), _object(request.get("params") or {})
+        if method == "subscribe":
+            seq = self._subscribe(self._host.conversation(str(params["session"])).session)
+            return {"ok": True, "seq": seq}
+        return await self._requests.call(method, params)
 
     def _subscribe(self, session: str) -> int:
         """Send what happens in a session from now on; return the newest entry that was told of."""
@@ -355,7 +338,7 @@ class Requests:
 
 
 def error_of(fault: BaseException) -> Params:
-    """Return the `error` of an answer: about one of `FAULTS`, or a mistake of this program."""
+    """Return the `error` of an answer; of a mistake of this program the traceback is in its log."""
     match fault:
         case UnknownSession():
             return _error(NOT_HERE, fault.message, fault.hint)
@@ -366,6 +349,7 @@ def error_of(fault: BaseException) -> Params:
         case TimeoutError() | pykka.Timeout() | pykka.ActorDeadError():
             return _error(NO_ANSWER, "the session did not answer in time", "try again")
         case _:
+            LOGGER.error("a request could not be carried out", exc_info=fault)
             return _error(MISTAKE, "a mistake in steersman", "its log says more")
 
 

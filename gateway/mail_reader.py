@@ -21,7 +21,7 @@ from ..actors.runtime import POSTED
 from ..journal.store import Lease, Posted
 from ..machines import protocol as m
 from ..machines.errors import StoreError, UnknownSession
-from .control import FAULTS, Requests, error_of
+from .control import Requests, error_of
 from .remote import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -139,18 +139,12 @@ class MailReader:
         POSTED.set(posted.id)
         work = asyncio.create_task(self._carried_out(posted))
         POSTED.set(0)
-        await asyncio.wait((work,))
+        [found] = await asyncio.gather(work, return_exceptions=True)
         commits.take_back(posted.session, posted.id)
-        if (fault := work.exception()) is not None:  # answered as well: it would fail again
-            LOGGER.error("a message of a mailbox could not be carried out", exc_info=fault)
-            answer: dict[str, Any] | None = {"error": error_of(fault)}
-        else:
-            answer = work.result()
-        if answer is None or not await asyncio.to_thread(self._answer, lease, posted, answer):
+        if not await asyncio.to_thread(self._answer, lease, posted, found):
             self._taken.discard(posted.id)
 
-    async def _carried_out(self, posted: Posted) -> dict[str, Any] | None:
-        """Return the answer to a message; none where it stays for the session's next owner."""
+    async def _carried_out(self, posted: Posted) -> Any:
         request = posted.message
         params = {
             **_object(request.get("params")),
@@ -158,29 +152,34 @@ class MailReader:
             "client_id": posted.client_id,
             "user": request.get("user") or "",
         }
-        try:
-            with closing(Requests(self._host)) as requests:
-                result = await requests.call(str(request.get("method")), params)
-        except FAULTS as fault:
-            error = error_of(fault)
-            is_child = await asyncio.to_thread(self._is_child, posted.session)
-            if isinstance(fault, UnknownSession) and not is_child:
-                return None
-            return None if error["code"] == NO_ANSWER else {"error": error}
-        if _object(result).get("type") == "rejected":
+        with closing(Requests(self._host)) as requests:
+            return await requests.call(str(request.get("method")), params)
+
+    def _answer_of(self, posted: Posted, found: Any) -> dict[str, Any] | None:
+        """Return the answer to a message by what came of it; none: it stays for the next owner.
+
+        One that failed by a mistake of this program is answered as well: it would fail again.
+        """
+        if isinstance(found, BaseException):
+            error = error_of(found)
+            is_gone = isinstance(found, UnknownSession) and not self._is_child(posted.session)
+            return None if is_gone or error["code"] == NO_ANSWER else {"error": error}
+        if _object(found).get("type") == "rejected":
             runtime = self._host.runtime
             is_usable = runtime.is_open(posted.session) and not runtime.is_broken(posted.session)
-            if result["reason"] in KEPT or not is_usable:  # only as it ends or fails here
+            if found["reason"] in KEPT or not is_usable:  # only as it ends or fails here
                 return None
-        return {"result": result}
+        return {"result": found}
 
-    def _answer(self, lease: Lease, posted: Posted, answer: dict[str, Any]) -> bool:
-        """Answer a message once what was decided about it is durable; False if it could not be.
+    def _answer(self, lease: Lease, posted: Posted, found: Any) -> bool:
+        """Answer a message once what was decided about it is durable; False if it stays unread.
 
         A session that was left because of the message is claimed again for the answer.
         """
         store = self._host.store
         try:
+            if (answer := self._answer_of(posted, found)) is None:
+                return False
             self._host.runtime.settle()
             if store.answer(lease, posted.id, answer):
                 return True
