@@ -20,7 +20,7 @@ import os
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ from ...journal.codec import decode_entry
 from ...journal.entries import HookRan
 from ...journal.record import SessionRecord
 from ...journal.recovery import load_record
-from ...journal.store import SessionRow
+from ...journal.store import SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import AdmissionRefused, StoreDamaged, StoreError, UnknownSession
 from ...ports.hooks import UNUSABLE, HookCall, HookResult, HookSpec, installed_hooks, run_hook
@@ -162,54 +162,48 @@ class HookObserver(Observer):
         return partial(self._hooks.receive, self._session, call, is_restart=is_restart)
 
 
-class DueEnds:
-    """The ends of sessions that no hook has received, since this home has hooks; blocks, for a thread.
+# A folder has a file for each end of a session: locked while its hooks run, not empty once all have run
 
-    `folder` has a file for each end: locked while its hooks run, and not empty once all have run.
+
+def due_ends(runtime: Runtime, folder: Path, begun: float) -> Iterator[tuple[str, HookCall]]:
+    """Yield the hook calls of ends that no hook has received, with their sessions; blocks.
+
+    They count since this home has hooks, at first since `begun`.
     """
+    since = folder / "since"
+    if not since.exists():
+        write_private(since, f"{begun}\n".encode())
+    first = float(since.read_text())
+    for row in runtime.store.sessions():
+        if row.state == "finalized" and row.updated >= first and not runtime.is_open(row.session):
+            with contextlib.suppress(StoreDamaged):
+                if (call := _due_end(runtime.store, folder, row)) is not None:
+                    yield row.session, call
 
-    def __init__(self, runtime: Runtime, folder: Path) -> None:
-        self._runtime, self._folder = runtime, folder
-        self._begun = time.time()
 
-    def find(self) -> list[tuple[str, HookCall]]:
-        """Return their hook calls, with their sessions."""
-        since = self._folder / "since"
-        if not since.exists():
-            write_private(since, f"{self._begun}\n".encode())
-        begun = float(since.read_text())
-        found: list[tuple[str, HookCall]] = []
-        for row in self._runtime.store.sessions():
-            is_open = self._runtime.is_open(row.session)
-            if row.state == "finalized" and row.updated >= begun and not is_open:
-                with contextlib.suppress(StoreDamaged):
-                    found += self._of(row)
-        return found
+def _due_end(store: Store, folder: Path, row: SessionRow) -> HookCall | None:
+    record = load_record(store, row.session)
+    for stored in store.entries(row.session, max(0, row.seq - 20)):
+        entry = decode_entry(stored.data)
+        if isinstance(entry, e.SessionFinalized):
+            mark = folder / entry.finalize
+            is_done = mark.exists() and mark.stat().st_size > 0
+            return None if is_done else hook_call(entry, stored.seq, stored.time, record)
+    return None
 
-    def _of(self, row: SessionRow) -> list[tuple[str, HookCall]]:
-        record = load_record(self._runtime.store, row.session)
-        for stored in self._runtime.store.entries(row.session, max(0, row.seq - 20)):
-            entry = decode_entry(stored.data)
-            if isinstance(entry, e.SessionFinalized):
-                mark = self._folder / entry.finalize
-                is_done = mark.exists() and mark.stat().st_size > 0
-                call = hook_call(entry, stored.seq, stored.time, record)
-                if not is_done and call is not None:
-                    return [(row.session, call)]
-        return []
 
-    def take(self, finalize: str) -> int | None:
-        """Lock an end for its hooks; none if another process runs them, or all have run."""
-        path = make_private(self._folder) / finalize
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_free = not os.read(descriptor, 1)
-        except OSError:
-            is_free = False
-        if not is_free:
-            os.close(descriptor)
-        return descriptor if is_free else None
+def take_end(folder: Path, finalize: str) -> int | None:
+    """Lock an end for its hooks; none if another process runs them, or all have run."""
+    path = make_private(folder) / finalize
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_free = not os.read(descriptor, 1)
+    except OSError:
+        is_free = False
+    if not is_free:
+        os.close(descriptor)
+    return descriptor if is_free else None
 
 
 class HookReports:
@@ -285,7 +279,7 @@ class HookRunner:
         self._specs = list(specs)
         self._runtime = runtime
         self._reports = HookReports(runtime, report, secrets)
-        self._ends = DueEnds(runtime, state / "hooks")
+        self._folder, self._begun = state / "hooks", time.time()
         self._lines: dict[str, deque[HookCall]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._is_awake = False
@@ -342,7 +336,8 @@ class HookRunner:
         try:
             await self._find_points()
             if any(spec.on == "session_finalize" for spec in self._specs):
-                for session, call in await asyncio.to_thread(self._ends.find):
+                due = due_ends(self._runtime, self._folder, self._begun)
+                for session, call in await asyncio.to_thread(list, due):
                     await self._call(session, call)
         finally:
             self._workers.pop("", None)
@@ -352,7 +347,7 @@ class HookRunner:
         if not call.finalize:
             await self._run(session, call)
             return
-        guard = await asyncio.to_thread(self._ends.take, call.finalize)
+        guard = await asyncio.to_thread(take_end, self._folder, call.finalize)
         if guard is None:
             return
         try:
