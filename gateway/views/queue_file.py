@@ -14,7 +14,6 @@ A message that steers has `type = "steer"`, too.
 The file is a copy; the store has the queue. An import adds all of a file or nothing.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,9 +24,9 @@ import tomli_w
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines import protocol as m
 from ...machines.errors import ConfigError
-from ...workflows.document import is_list, is_table
+from ...workflows.document import is_list, is_table, parse_document
 from ...workflows.durability import replace_file
-from ...workflows.foreign_file import decoded, parse_toml, read_foreign
+from ...workflows.foreign_file import read_foreign
 from ..wording.formats import progress_text
 
 WAITING = ("pending", "interrupted", "running")
@@ -60,29 +59,19 @@ def _toml(data: dict[str, Any]) -> str:
     return tomli_w.dumps(data, multiline_strings=False)
 
 
-def parse(text: str, file: str) -> list[m.ImportedItem]:
+def parse(content: bytes, file: str) -> list[m.ImportedItem]:
     """Return the waiting messages of a queue file, in order.
 
     Raises `ConfigError` with the place for a damaged file, and for a file that is no queue file.
     """
-    try:
-        data = parse_toml(text)
-    except ValueError as error:
-        place = re.search(r"at line (\d+), column (\d+)", str(error))
-        end = text.count("\n") + 1, len(text) - text.rfind("\n")
-        line, column = (int(place[1]), int(place[2])) if place else end
-        raise ConfigError(
-            f"not TOML: {error}",
-            "nothing was imported; `/queue export` writes such files",
-            file=file,
-            line=line,
-            column=column,
-        ) from error
-    items = data.get("items")
+    found, problems = parse_document(file, content)
+    for fault in problems:
+        raise _foreign(fault.problem.message, file, fault.line, fault.column)
+    items = found.data.get("items")
     if not is_list(items):
         raise _foreign("it has no [[items]]", file)
-    found = [_item(item, number, file) for number, item in enumerate(items, 1)]
-    return [item for status, item in found if status in WAITING]
+    read = [_item(item, number, file) for number, item in enumerate(items, 1)]
+    return [item for status, item in read if status in WAITING]
 
 
 def read_file(path: Path) -> list[m.ImportedItem]:
@@ -92,18 +81,7 @@ def read_file(path: Path) -> list[m.ImportedItem]:
     except OSError as error:
         what = "it is a symbolic link" if path.is_symlink() else error.strerror or error
         raise _unusable(f"it cannot be read: {what}", path) from error
-    try:
-        text = decoded(data)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(
-            "this is not a queue file: not UTF-8",
-            "nothing was imported",
-            file=str(path),
-            line=line,
-            column=error.start - data.rfind(b"\n", 0, error.start),
-        ) from error
-    return parse(text, str(path))
+    return parse(data, str(path))
 
 
 def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
@@ -140,11 +118,13 @@ def _item(item: Any, number: int, file: str) -> tuple[str, m.ImportedItem]:
     )
 
 
-def _foreign(what: str, file: str) -> ConfigError:
+def _foreign(what: str, file: str, line: int = 0, column: int = 0) -> ConfigError:
     return ConfigError(
         f"this is not a queue file: {what}",
         "nothing was imported; `/queue export FILE` writes one to compare with",
         file=file,
+        line=line,
+        column=column,
     )
 
 

@@ -43,7 +43,7 @@ def test_what_is_written_reads_back() -> None:
     assert list(data["items"][0]) == ["id", "content", "status", "created_at", "progress", "user"]
     assert (data["session_id"], data["items"][0]["progress"]) == ("abc", "file 23/50")
     assert data["saved_at"].isoformat() == "2027-01-15T08:01:40+00:00"
-    assert parse(text, "q.toml") == [
+    assert parse(text.encode(), "q.toml") == [
         m.ImportedItem(said=m.Said(text="first", user="ann")),
         m.ImportedItem(said=m.Said(text=ODD.replace("\ud800", "?"), user="ann")),
     ]
@@ -52,8 +52,8 @@ def test_what_is_written_reads_back() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("items = [", "q.toml:1:10: not TOML"),
-        ('a = 1\nb = "x\n', "q.toml:2:7: not TOML"),
+        ("items = [", "q.toml:1:1: this is not a queue file: not valid TOML"),
+        ('a = 1\nb = "x\n', "q.toml:2:7: this is not a queue file: not valid TOML"),
         ("", "q.toml: this is not a queue file: it has no [[items]]"),
         ("items = 3", "it has no [[items]]"),
         ("items = [1]", "item 1 is not a table"),
@@ -65,7 +65,7 @@ def test_what_is_written_reads_back() -> None:
 def test_damaged_and_foreign_files(text: str, said: str) -> None:
     """A file that is something else is refused with its place."""
     with pytest.raises(ConfigError) as caught:
-        parse(text, "q.toml")
+        parse(text.encode(), "q.toml")
     assert said in str(caught.value)
     assert "nothing was imported" in caught.value.hint
 
@@ -83,7 +83,11 @@ def test_what_has_ended_is_left_out() -> None:
         f'[[items]]\ncontent = "{one}"\nstatus = "{one}"'
         for one in ("done", "pending", "withdrawn", "interrupted", "running", "failed")
     )
-    assert [one.said.text for one in parse(text, "q")] == ["pending", "interrupted", "running"]
+    assert [one.said.text for one in parse(text.encode(), "q")] == [
+        "pending",
+        "interrupted",
+        "running",
+    ]
 
 
 def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
@@ -99,7 +103,7 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
         "link": "symbolic link",
         "pipe": "not a regular file",
         "large": "more than 8,388,608 bytes",
-        "bytes": "bytes.toml:2:6: this is not a queue file: not UTF-8",
+        "bytes": "bytes.toml:2:6: this is not a queue file: the text is not UTF-8",
         "missing": "No such file",
     }.items():
         with pytest.raises(ConfigError) as caught:
