@@ -7,16 +7,16 @@ Calls come from a client's own thread, never from the runtime's loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.inspection import SessionDescription
-from ..actors.runtime import REPLY_TIMEOUT, Runtime
+from ..actors.runtime import REPLY_TIMEOUT
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
@@ -28,75 +28,42 @@ from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.routes import Routes
-from ..machines.value import Value
-from ..ports.models.choice import Choice
-from ..ports.templates import Template
-from ..workflows.config import Config
+from ..ports.templates import Template, templates_in
 from .events.translation import EventPublisher, queue_view
 from .own_commands import OwnCommands
 from .session_choice import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
-from .views.saved_queues import SavedQueues
+from .typed_text import TYPES, TextReader, obey
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
     from .commands.command import CommandCall, Reply
-    from .typed_text import CommandRunner, TextReader
+    from .host.host import Host
 
-TYPES = {
-    Intent.STEER_WORD: "steer",
-    Intent.EXPLICIT_STEER: "steer",
-    Intent.INTERRUPT_BARE: "interrupt",
-    Intent.INTERRUPT_MORE: "interrupt",
-    Intent.EXPLICIT_INTERRUPT: "interrupt",
-    Intent.REVERT: "interrupt",
-}
-"""The types of messages that are no plain ones."""
 HERE = "here"
 """The client of the owner's own interface, of which a process has one."""
 
 _SLASH = lazy_pattern(r"/([A-Za-z][A-Za-z-]*)(?:\s|$)")
 
 
-class Services(Value):
-    """What a session's client has from its program.
-
-    `texts` reads what is typed, `commands` carries commands out. `room` is how many bytes a message may
-    attach. `profile_with` returns what a session's agent is with another model. `begin_another` begins a
-    session in the same folder and returns its id; `take_up` takes up the one that is named, and is none
-    where the client stays with its session. `templates` reads the prompt templates by name.
-    `takes_pictures` says whether the model chosen last does.
-    """
-
-    config: Config
-    texts: TextReader
-    commands: CommandRunner
-    saved_queues: SavedQueues
-    room: int
-    narrator_of: Callable[[str], EventPublisher]
-    profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
-    begin_another: Callable[[], str]
-    templates: Callable[[], Mapping[str, Template]]
-    takes_pictures: Callable[[], bool]
-    take_up: Callable[[str], str] | None
-
-
 class SessionClient:
-    """One session of this process. What a person types is a message, or a slash command.
+    """One session of a host of this process. What a person types is a message, or a slash command.
 
-    `texts` reads what is typed, `view` what the session holds.
+    `texts` reads what is typed, `view` what the session holds; `numbers` are for the commands. `room` is
+    how many bytes a message may attach. `can_switch`: another session may be taken up in its place.
     """
 
     own_key = ""
     """How the client ids of what is typed here begin: nothing has one."""
 
-    def __init__(self, runtime: Runtime, session: str, services: Services) -> None:
-        self.session = session
-        self.services = services
-        self._runtime = runtime
-        self.texts = services.texts
-        self.view = SessionView(runtime, lambda: self.session, services.config.key_variables)
+    def __init__(self, host: Host, session: str, folder: Path, model: str = "") -> None:
+        """`folder` is for sessions that are begun in its place, `model` one that is not built here."""
+        self.host, self.session, self._folder, self._model = host, session, folder, model
+        self._runtime = host.runtime
+        self.texts = TextReader(host.config.auto_queue.keywords)
+        self.view = SessionView(self._runtime, lambda: self.session, host.config.key_variables)
+        self.numbers, self.room, self.can_switch = count(1), host.opener.attachable, True
 
     # What a person types --------------------------------------------------------------------------
 
@@ -114,10 +81,10 @@ class SessionClient:
             try:
                 call = self.texts.parse(found)
             except UsageError as mistake:
-                return self.services.commands.obey(self, found.command, mistake, client_id)
+                return obey(self, found.command, mistake, client_id)
             return self.run(call, client_id, user)
         if explicit == "auto" and (slash := _SLASH.match(text)):
-            template = self.services.templates().get(slash[1].lower())
+            template = self.templates().get(slash[1].lower())
             if template is not None:
                 filled = template.filled(text[slash.end() :].strip())
                 found = Classification(intent=Intent.CONVERSE)
@@ -150,7 +117,7 @@ class SessionClient:
 
         with spoken_by(user):
             name = command.name.partition(" ")[0]
-            return self.services.commands.obey(self, name, call, client_id)
+            return obey(self, name, call, client_id)
 
     # Messages to the session ----------------------------------------------------------------------
 
@@ -170,7 +137,7 @@ class SessionClient:
         `prompt` is what `parts.prompt` read of the text, `found` what it was classified as, if it was;
         `pictures` come with it.
         """
-        found = found or classify(text, self.services.config.auto_queue.keywords, explicit)
+        found = found or classify(text, self.host.config.auto_queue.keywords, explicit)
         kind: Any = TYPES.get(found.intent, "normal")
         message = m.UserMessage(
             type=kind,
@@ -259,7 +226,7 @@ class SessionClient:
     @property
     def parts(self) -> MessageParts:
         """What reads the parts of messages, and what MCP servers offer."""
-        return MessageParts(self._runtime, self.session, self.services)
+        return MessageParts(self._runtime, self, self._model)
 
     @property
     def files(self) -> ChangedFiles:
@@ -285,7 +252,7 @@ class SessionClient:
     @cached_property
     def own_commands(self) -> OwnCommands:
         """The shell commands of the person, which no model sees."""
-        grace = self.services.config.tools.grace
+        grace = self.host.config.tools.grace
         return OwnCommands(self._runtime, lambda: self.publisher, grace)
 
     def is_quiet(self) -> bool:
@@ -309,7 +276,7 @@ class SessionClient:
 
     def templates(self) -> Mapping[str, Template]:
         """Return the prompt templates by name; reads files."""
-        return self.services.templates()
+        return templates_in(self.host.opener.markdown(self._folder))
 
     def resumable(self) -> Sequence[SessionChoice]:
         """Return the sessions that `/resume` can take up in this one's place; may block."""
@@ -338,7 +305,7 @@ class SessionClient:
     @property
     def publisher(self) -> EventPublisher:
         """What publishes events of this session that no actor knows of."""
-        return self.services.narrator_of(self.session)
+        return self.host.publisher(self.session)
 
     def stop_asking(self) -> None:
         """Stop asking: from now on, every call that needs a question is denied."""
@@ -355,19 +322,15 @@ class SessionClient:
     def renew(self) -> None:
         """Finalize this session and begin another in its place."""
         before = self.session
-        self.session = self.services.begin_another()
+        self.session = self.host.begin(self._folder).session
         self._runtime.finalize(before, "new")
 
     def switch(self, session: str) -> None:
         """Take up another session, and leave this one. Raises `SteersmanError`: then it stays."""
-        if self.services.take_up is None:
+        if not self.can_switch:
             raise UsageError("another session cannot be resumed here", "`steersman chat --resume`")
-        before, self.session = self.session, self.services.take_up(session)
+        before, self.session = self.session, self.host.resume(session).session
         self._runtime.leave(before)
-
-    def stay(self) -> None:
-        """Take up no other session here from now on."""
-        self.services = replace(self.services, take_up=None)
 
     def finalize(self, cause: str = "user") -> None:
         """Finalize the session."""

@@ -31,7 +31,7 @@ from .wording.redaction import Redactor
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer, McpServers, McpStatus
     from ..ports.tools.mcp_text import ServerTexts
-    from .client import Services
+    from .client import SessionClient
 
 READING = 10.0
 """Seconds that an MCP server has for what a message names of it: messages after that one wait."""
@@ -137,15 +137,22 @@ def _is_own(path: str, run: str) -> bool:
 class MessageParts:
     """Reads what comes with messages to one session; calls block, for a client's thread."""
 
-    def __init__(self, runtime: Runtime, session: str, services: Services) -> None:
-        self._runtime, self._session, self._services = runtime, session, services
+    def __init__(self, runtime: Runtime, client: SessionClient, model: str) -> None:
+        """`model` is what a person chose in a session whose own is not built here."""
+        self._runtime, self._client, self._model = runtime, client, model
+        self._session, self._host = client.session, client.host
 
     def attached(self, text: str, pictures: Sequence[Picture] = ()) -> tuple[Attachment, ...]:
         """Return what comes with a text: what it names, and pictures."""
         found = self._named(text)
         if not pictures:
             return found
-        return with_pictures(found, pictures, takes_pictures=self._services.takes_pictures())
+        return with_pictures(found, pictures, takes_pictures=self._takes_pictures)
+
+    @property
+    def _takes_pictures(self) -> bool:
+        agent = self._runtime.store.load(self._session).row.agent
+        return self._host.opener.takes_pictures(agent, self._model)
 
     def _named(self, text: str) -> tuple[Attachment, ...]:
         """Read what a text names by `@path` or `@server:uri`, as the permissions of the session allow."""
@@ -157,15 +164,15 @@ class MessageParts:
             return ()  # the text is given back, and nothing is read for it
         texts = self._server_texts(found)
         read_other = texts.resource if texts is not None else None
-        largest = self._services.config.tools.attachment_limit
+        largest = self._host.config.tools.attachment_limit
         return attach(
             text,
             found.folder,
             _asking(found),
-            self._services.room,
+            self._client.room,
             read_other,
             largest,
-            takes_pictures=self._services.takes_pictures(),
+            takes_pictures=self._takes_pictures,
         )
 
     def prompt(self, text: str) -> Attachment | None:
@@ -173,7 +180,7 @@ class MessageParts:
         if not text.startswith("/") or self.servers is None:
             return None
         texts = self._server_texts(self._runtime.describe(self._session))
-        room = min(self._services.room, self._services.config.tools.attachment_limit)
+        room = min(self._client.room, self._host.config.tools.attachment_limit)
         return texts.prompt(text, room) if texts is not None else None
 
     def _server_texts(self, found: SessionDescription) -> ServerTexts | None:

@@ -6,7 +6,6 @@ Which it is, is decided by a pure function of the text, before anything enters a
 from __future__ import annotations
 
 from collections.abc import Container
-from itertools import count
 from typing import TYPE_CHECKING
 
 from ..machines import protocol as m
@@ -14,13 +13,23 @@ from ..machines.classification import Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.people import Deed, objection
-from .client import TYPES, SessionClient
 from .events.contract import ResultEvent
 from .speaker import speaker
 from .wording.acknowledgement import accepted
 
 if TYPE_CHECKING:
+    from .client import SessionClient
     from .commands.command import CommandCall, Reply
+
+TYPES = {
+    Intent.STEER_WORD: "steer",
+    Intent.EXPLICIT_STEER: "steer",
+    Intent.INTERRUPT_BARE: "interrupt",
+    Intent.INTERRUPT_MORE: "interrupt",
+    Intent.EXPLICIT_INTERRUPT: "interrupt",
+    Intent.REVERT: "interrupt",
+}
+"""The types of messages that are no plain ones."""
 
 
 class CommandNames(Container[str]):
@@ -90,44 +99,36 @@ class TextReader:
         return f"{meant}`/help` lists the commands; begin with a space to send it to the agent"
 
 
-class CommandRunner:
-    """Numbers the commands of one client, and reports each as events."""
+def obey(client: SessionClient, name: str, call: CommandCall | UsageError, client_id: str) -> Reply:
+    """Carry a command out, or report its fault, as events and as the reply to its sender."""
+    receipt = f"c{next(client.numbers)}"
+    taken = accepted(
+        client.publisher.stamp(),
+        id=receipt,
+        said=m.Said(text="", client_id=client_id),
+        routed=m.Routed(said_as="command", matched=f"/{name}", rule="command"),
+        has_words=False,
+    )
+    client.publisher.publish(taken)
+    from .commands.command import Reply
 
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def obey(
-        self, client: SessionClient, name: str, call: CommandCall | UsageError, client_id: str
-    ) -> Reply:
-        """Carry a command out, or report its fault, as events and as the reply to its sender."""
-        receipt = f"c{next(self._numbers)}"
-        taken = accepted(
-            client.publisher.stamp(),
-            id=receipt,
-            said=m.Said(text="", client_id=client_id),
-            routed=m.Routed(said_as="command", matched=f"/{name}", rule="command"),
-            has_words=False,
-        )
-        client.publisher.publish(taken)
-        from .commands.command import Reply
-
-        why = call.message if isinstance(call, UsageError) else _refusal(call)
-        if why or isinstance(call, UsageError):
-            reply = Reply(ok=False, data={"ok": False, "reason": why}, text=why)
-        else:
-            reply = _reply(client, call)
-        result = ResultEvent(
-            type="result",
-            **client.publisher.stamp(),
-            id=receipt,
-            client_id=client_id or None,
-            name=name,
-            ok=reply.ok,
-            data=reply.data,
-            text=reply.text,
-        )
-        client.publisher.publish(result)
-        return reply
+    why = call.message if isinstance(call, UsageError) else _refusal(call)
+    if why or isinstance(call, UsageError):
+        reply = Reply(ok=False, data={"ok": False, "reason": why}, text=why)
+    else:
+        reply = _reply(client, call)
+    result = ResultEvent(
+        type="result",
+        **client.publisher.stamp(),
+        id=receipt,
+        client_id=client_id or None,
+        name=name,
+        ok=reply.ok,
+        data=reply.data,
+        text=reply.text,
+    )
+    client.publisher.publish(result)
+    return reply
 
 
 def _refusal(call: CommandCall) -> str:

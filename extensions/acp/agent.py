@@ -301,7 +301,7 @@ class AcpAgent:
         async with self._entering:
             before = len(host.notices)
             conversation = await _refusing(lambda: opens(host))
-            conversation.stay()
+            conversation.can_switch = False
             found = await asyncio.to_thread(conversation.describe)
             words = self._words_of()
             session = EditorSession(

@@ -14,7 +14,7 @@ To add a command
 
        @command("ping", "session", "Say that the session is there.")
        def ping(client: SessionClient, name: Text = "") -> Reply:
-           answer = client.services.config.commands.of("ping_answer", str)
+           answer = client.host.config.commands.of("ping_answer", str)
            return Reply(data={"answer": answer}, text=f"{answer} {name}".rstrip())
 
    `@queue.verb("edit", …)` declares a verb of `/queue`, of the same group, for the same people.

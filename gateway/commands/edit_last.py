@@ -74,7 +74,7 @@ def _refused(why: str) -> Reply:
 
 def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> StoredEntry:
     """Return the entry with which a message entered the conversation. Raises `UsageError`."""
-    if client.services.take_up is None or record.parent or record.run is not None:
+    if not client.can_switch or record.parent or record.run is not None:
         raise UsageError("another session cannot take the place of this one here")
     if client.describe().is_offline:
         raise UsageError(
@@ -154,7 +154,7 @@ def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:
 
 def _bring(client: SessionClient, before: str, read: dict[int, ItemRecord]) -> list[int]:
     """Move what waited in the session before here, held; without `read`, which the new text replaces."""
-    with client.services.saved_queues.tended(before) as ask:
+    with client.host.upkeep.saved_queues.tended(before) as ask:
         for number, item in read.items():
             if item.state in _CUT_OFF:
                 ask(m.QueueChange(op="withdraw", number=number))

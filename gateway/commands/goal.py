@@ -138,7 +138,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
         return _senseless("a gate is a command")
     if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
-    fault = _gate_fault(client, commands or client.services.config.goals.gates)
+    fault = _gate_fault(client, commands or client.host.config.goals.gates)
     answer = client.ask(replace(order, gates=commands or None, user=speaker().user, fault=fault))
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")

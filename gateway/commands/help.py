@@ -25,7 +25,7 @@ def help_(
     shown = [declared for group in GROUPS for declared in there if declared.group == group]
     rows = [declared for declared in shown if " " not in declared.name]
     if not wanted:
-        templates = [name for name in client.services.templates() if name not in DECLARED]
+        templates = [name for name in client.templates() if name not in DECLARED]
         data = {**_data(rows), "templates": templates}
         return Reply(data=data, text=_overview(rows, templates))
     found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]

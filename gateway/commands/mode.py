@@ -53,12 +53,12 @@ def model(
         return Reply(ok=False, text="This session belongs to an external agent with its own model.")
     if not name:
         why = "chosen with `/model`" if record.chosen_model else "chosen at the start"
-        known = known_names(model_configs(client.services.config.models))
+        known = known_names(model_configs(client.host.config.models))
         data = {"model": record.model, "is_chosen": bool(record.chosen_model), "known": known}
         text = f"model {record.model}: {why}. There are: {', '.join(known)}."
         return Reply(data=data, text=text)
     try:
-        profile, choice = client.services.profile_with(record, name)
+        profile, choice = client.host.opener.profiles.fitted(record, name)
     except SteersmanError as error:
         return Reply(ok=False, text=f"{error.message}; {error.hint}".removesuffix("; "))
     answer = client.ask(m.PolicyChange(model=name))

@@ -90,7 +90,7 @@ def _tools(client: SessionClient) -> tuple[str, ...]:
     servers = client.parts.servers
     own = [schema.name for schema in client.describe().tools]
     offered = [tool.schema.name for tool in servers.tools()] if servers is not None else []
-    return tuple(dict.fromkeys((*client.services.config.tool_names, *own, *offered)))
+    return tuple(dict.fromkeys((*client.host.config.tool_names, *own, *offered)))
 
 
 def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) -> bool:
@@ -100,7 +100,7 @@ def _may_be_offered(client: SessionClient, name: str, known: Collection[str]) ->
     running = client.parts.servers
     unheard = [
         server
-        for server in client.services.config.mcp
+        for server in client.host.config.mcp
         if running is None
         or server not in running.names
         or running.status(server).state in ("unused", "starting")

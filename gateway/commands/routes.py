@@ -24,7 +24,7 @@ def _record(client: SessionClient) -> SessionRecord:
 def routes(client: SessionClient) -> Reply:
     """Show the routing table of the session."""
     record = _record(client)
-    table, notice = routes_of(client.services.config, record.routes)
+    table, notice = routes_of(client.host.config, record.routes)
     by = "this session" if record.routes else "the configuration"
     text = f"The routing table is `{table.name}`, by {by}. {table.doc}"
     data = {"table": table.name, "is_chosen": record.routes is not None, "notice": notice}
@@ -51,7 +51,7 @@ def use_routes(
             ok=False, data={"table": name, "faults": [fault.message for fault in faults]}, text=text
         )
     try:
-        table, notice = routes_of(client.services.config, choice)
+        table, notice = routes_of(client.host.config, choice)
     except SteersmanError as error:
         return Reply(ok=False, text=str(error))
     answer = client.ask(m.PolicyChange(routes=choice))
@@ -67,7 +67,7 @@ def explain_route(client: SessionClient, text: Text) -> Reply:
     """Explain the outcome of a message without sending it."""
     record = _record(client)
     here = client.describe()
-    table, _ = routes_of(client.services.config, record.routes)
+    table, _ = routes_of(client.host.config, record.routes)
     found, to, _ = as_said(text, "auto", client.texts.classify)
     doing, company = state_of(record, here.detached)
     data = explanation(table, text, found, doing, here.policy, company, to)

@@ -51,7 +51,7 @@ def restore_queue(
 ) -> Reply:
     """List the saved queue of this session or of all (`--list`), or move another session's queue here."""
     if everywhere:
-        return _list_all(client.services.saved_queues)
+        return _list_all(client.host.upkeep.saved_queues)
     found = _meant(client, session)
     if isinstance(found, Reply):
         return found
@@ -78,7 +78,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     found = _meant(client, session)
     if found is None or isinstance(found, Reply):
         return found
-    if client.services.take_up is not None and found.items and not client.queue()["items"]:
+    if client.can_switch and found.items and not client.queue()["items"]:
         return _go_there(client, found)
     brought = _bring(client, found, way)
     if not brought.ok or not brought.data.get("restored"):
@@ -221,7 +221,7 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
     Without the id of a session, it is the one that was announced to a new session in which no message was
     sent yet; of several a person has to choose.
     """
-    saved_queues = client.services.saved_queues
+    saved_queues = client.host.upkeep.saved_queues
     if not name or (name.isdecimal() and len(name) < SHORTEST_ID):
         offered = _announced(client)
         if len(offered) < 2:
@@ -261,7 +261,7 @@ def change(client: SessionClient, message: m.QueueChange) -> dict[str, Any]:
         refused = _go_there(client, found)
         return client.ask(message) if refused is None else {"ok": False, "reason": refused.text}
     try:
-        with client.services.saved_queues.tended(found.row.session) as ask:
+        with client.host.upkeep.saved_queues.tended(found.row.session) as ask:
             return {**ask(message), "session": found.row.session}
     except SteersmanError as error:
         return {"ok": False, "reason": str(error)}
@@ -271,13 +271,13 @@ def _announced(client: SessionClient) -> list[Saved]:
     """List the saved queues of this folder for a session that has none and can change to them."""
     if not _is_new(client):
         return []
-    here = client.services.saved_queues.here(client.describe().folder)
+    here = client.host.upkeep.saved_queues.here(client.describe().folder)
     return [found for found in here if not found.row.workflow]
 
 
 def _is_new(client: SessionClient) -> bool:
     """Whether nothing was said here yet, so that a person loses nothing by going to another session."""
-    return client.services.take_up is not None and not client.record().queue.made
+    return client.can_switch and not client.record().queue.made
 
 
 def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
@@ -314,7 +314,7 @@ def move_here(
 
     One store commits both sessions in order, so no message is withdrawn before its copy is durable.
     """
-    saved_queues = client.services.saved_queues
+    saved_queues = client.host.upkeep.saved_queues
     try:
         with saved_queues.tended(name) as ask:
             found = saved_queues.of(saved_queues.store.load(name).row)
@@ -356,7 +356,7 @@ def _go_there(client: SessionClient, found: Saved) -> Reply | None:
 def _discard(client: SessionClient, found: Saved) -> Reply:
     name = found.row.session
     try:
-        gone = client.services.saved_queues.discard(name)
+        gone = client.host.upkeep.saved_queues.discard(name)
     except SteersmanError as error:
         return _refused(error)
     data = {"session": name, "withdrawn": [item.number for item in gone.items]}

@@ -26,7 +26,7 @@ FEW = 20
 def tools(client: SessionClient) -> Reply:
     """Show the tools that the agent has, with the rule that decides about a call without arguments."""
     found = client.describe()
-    declared = {tool.name for tool in client.services.config.tool}
+    declared = {tool.name for tool in client.host.config.tool}
     listed: list[dict[str, Any]] = []
     for schema in found.tools:
         decision = found.permissions.decide(schema.name, {}, found.folder, found.allowed)

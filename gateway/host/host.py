@@ -21,14 +21,13 @@ from ...ports.instructions import CHANGED
 from ...ports.models.choice import Choice
 from ...ports.placement import Placement
 from ...ports.process.process import Processes
-from ...ports.templates import templates_in
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.sandbox import SandboxPolicy
 from ...workflows.config import Config
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
-from ..client import Services, SessionClient
+from ..client import SessionClient
 from ..control import ControlServer
 from ..events.translation import EventPublisher
 from ..home.home import open_store
@@ -36,7 +35,6 @@ from ..launch_options import LaunchOptions
 from ..mail_reader import MailReader
 from ..recall import recalled
 from ..running import RunPlan
-from ..typed_text import CommandRunner, TextReader
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
 from .observers import SessionObservers
@@ -334,21 +332,7 @@ class Host:
             self.publisher(session).notice(text)
 
     def _conversation(self, session: str, folder: Path, model: str = "") -> SessionClient:
-        store, opener = self.store, self.opener
-        services = Services(
-            config=self.config,
-            texts=TextReader(self.config.auto_queue.keywords),
-            commands=CommandRunner(),
-            saved_queues=self.upkeep.saved_queues,
-            room=self.opener.attachable,
-            narrator_of=self.publisher,
-            profile_with=self.opener.profiles.fitted,
-            begin_another=lambda: self.begin(folder).session,
-            templates=lambda: templates_in(self.opener.markdown(folder)),
-            takes_pictures=lambda: opener.takes_pictures(store.load(session).row.agent, model),
-            take_up=lambda other: self.resume(other).session,
-        )
-        conversation = SessionClient(self.runtime, session, services)
+        conversation = SessionClient(self, session, folder, model)
         self.conversations[session] = conversation
         return conversation
 
