@@ -240,7 +240,7 @@ class Command(Generic[P]):
         if verb is None and self.verbs and first and not self.parameters:
             raise UsageError(f"No `/{self.name} {first}`. There are: {', '.join(self.verbs)}.")
         try:
-            return CommandCall(command=self, arguments=_Reading(self.parameters).read(text))
+            return CommandCall(command=self, arguments=_read(self.parameters, text))
         except ValueError as error:
             usage = f"/{self.name} {self.own_usage}".rstrip()
             raise UsageError(f"{error}: {usage}.") from None
@@ -258,66 +258,61 @@ class Command(Generic[P]):
         )
 
 
-class _Reading:
-    """Reads one line by some parameters: options come before a text, else anywhere."""
+def _read(parameters: tuple[Parameter, ...], text: str) -> dict[str, Any]:
+    """Read one line: options come before a text, else anywhere. Raises `ValueError`."""
+    options = {parameter.option: parameter for parameter in parameters if parameter.is_option}
+    others = [parameter for parameter in parameters if not parameter.is_option]
+    rest, has_options, values = text.strip(), bool(options), dict[str, Any]()
+    while rest:
+        if has_options and rest.startswith("--"):
+            word, after = _word(rest)
+            has_options = word != "--"  # the rest is text, also if it looks like an option
+            rest = _read_option(options, word, after, values) if has_options else after
+        elif not others:
+            break
+        elif others[0].is_rest:
+            values[others.pop(0).name], rest = rest, ""
+        elif others[0].is_repeated:
+            word, rest = _word(rest)
+            name = others[0].name
+            values[name] = (*values.get(name, ()), others[0].read(word))
+        else:
+            word, rest = _word(rest)
+            values[others[0].name] = others[0].read(word)
+            others.pop(0)
+    if rest:
+        raise ValueError(f"`{rest}` makes no sense here")
+    for parameter in parameters:
+        if parameter.is_needed and parameter.name not in values:
+            raise ValueError(f"{parameter.shown} is missing")
+    return values
 
-    def __init__(self, parameters: tuple[Parameter, ...]) -> None:
-        self._options = {
-            parameter.option: parameter for parameter in parameters if parameter.is_option
-        }
-        self._others = [parameter for parameter in parameters if not parameter.is_option]
-        self._parameters = parameters
-        self._values: dict[str, Any] = {}
 
-    def read(self, text: str) -> dict[str, Any]:
-        """Return the values by name. Raises `ValueError`."""
-        rest, others, has_options = text.strip(), list(self._others), bool(self._options)
-        while rest:
-            if has_options and rest.startswith("--"):
-                word, after = _word(rest)
-                has_options = word != "--"  # the rest is text, also if it looks like an option
-                rest = self._option(word, after) if has_options else after
-            elif not others:
-                break
-            elif others[0].is_rest:
-                self._values[others.pop(0).name], rest = rest, ""
-            elif others[0].is_repeated:
-                word, rest = _word(rest)
-                name = others[0].name
-                self._values[name] = (*self._values.get(name, ()), others[0].read(word))
-            else:
-                word, rest = _word(rest)
-                self._values[others[0].name] = others[0].read(word)
-                others.pop(0)
-        if rest:
-            raise ValueError(f"`{rest}` makes no sense here")
-        for parameter in self._parameters:
-            if parameter.is_needed and parameter.name not in self._values:
-                raise ValueError(f"{parameter.shown} is missing")
-        return self._values
-
-    def _option(self, word: str, rest: str) -> str:
-        name, has_value, value = word.partition("=")
-        option = self._options.get(name)
-        if option is None:
-            known = ", ".join(self._options)
-            raise ValueError(
-                f"`{name}` is not one of {known}; write `--` before a text that begins like an option"
-            )
-        if option.type is bool:
-            self._values[option.name] = True
-            return rest
-        if not has_value:
-            if not rest:
-                raise ValueError(f"`{name}` needs a value")
-            value, rest = _word(rest)
-        try:
-            read = option.read(value)
-        except ValueError:
-            raise ValueError(f"`{name} {value}` is no number") from None
-        before = self._values.get(option.name, ())
-        self._values[option.name] = (*before, read) if option.is_repeated else read
+def _read_option(
+    options: Mapping[str, Parameter], word: str, rest: str, values: dict[str, Any]
+) -> str:
+    """Add the value of an option to those that were read; return what is behind it."""
+    name, has_value, value = word.partition("=")
+    option = options.get(name)
+    if option is None:
+        known = ", ".join(options)
+        raise ValueError(
+            f"`{name}` is not one of {known}; write `--` before a text that begins like an option"
+        )
+    if option.type is bool:
+        values[option.name] = True
         return rest
+    if not has_value:
+        if not rest:
+            raise ValueError(f"`{name}` needs a value")
+        value, rest = _word(rest)
+    try:
+        read = option.read(value)
+    except ValueError:
+        raise ValueError(f"`{name} {value}` is no number") from None
+    before = values.get(option.name, ())
+    values[option.name] = (*before, read) if option.is_repeated else read
+    return rest
 
 
 def _word(text: str) -> tuple[str, str]:
