@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack
@@ -73,7 +72,7 @@ class Host:
         def place_remotely(processes: Processes) -> Placement:
             """Return where remote steps run. Raises `UsageError`."""
             placement: Placement = EXTENSIONS.load("ray")(
-                launch.cluster, config, environ, processes, self._complain
+                launch.cluster, config, environ, processes, self.complain
             )
             return placement
 
@@ -89,30 +88,9 @@ class Host:
             place=config.node.place,
             placing=place_remotely if launch.cluster else None,
         )
-        self.observers = SessionObservers(
-            self.runtime,
-            paths,
-            config,
-            environ,
-            is_debug=launch.is_debug or bool(environ.get("STEERSMAN_DEBUG")),
-            complain=self._complain,
-        )
-
-        def only_copied(session: str) -> EventPublisher:
-            return EventPublisher(session, self.observers.copy_queue, time.time)
-
-        self.upkeep = Upkeep(self.runtime, paths, config, only_copied, self._complain)
-        self.opener = SessionOpener(
-            self.runtime,
-            paths,
-            config,
-            environ,
-            launch,
-            sandbox=sandbox,
-            note=self._note,
-            notify=self.observers.report,
-            complain=self._complain,
-        )
+        self.observers = SessionObservers(self, environ)
+        self.opener = SessionOpener(self, environ, sandbox)
+        self.upkeep = Upkeep(self)
         self.endpoint = Endpoint(self)
 
     @property
@@ -313,7 +291,7 @@ class Host:
         here = self.upkeep.saved_queues.here(folder)
         for run in (found.row for found in here if found.row.workflow):
             if not self.launch.is_one_shot:
-                self._note(
+                self.note(
                     f"Run {run.session} of this folder (workflow {run.workflow}) was interrupted: "
                     f"`steersman run --resume {run.session}` continues where it stopped"
                 )
@@ -321,12 +299,12 @@ class Host:
         if saved:
             self.publisher(session).saved_queues(saved)
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Keep a notice for the start of the session, once."""
         if text not in self.notices:
             self.notices.append(text)
 
-    def _complain(self, text: str) -> None:
+    def complain(self, text: str) -> None:
         """Tell the listeners of every open session what goes wrong around them."""
         for session in tuple(self.conversations):
             self.publisher(session).notice(text)

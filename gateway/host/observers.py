@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from ...actors.environment import Observer
-from ...actors.runtime import Runtime
 from ...ports.hooks import HookSpec
-from ...workflows.config import Config
-from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ..events.contract import Event
 from ..events.translation import EventPublisher
@@ -22,25 +20,21 @@ from .hook_runner import HookObserver, HookRunner
 from .offline_writer import Logbook, QueueMirror
 from .router import EventBus, Opening
 
+if TYPE_CHECKING:
+    from .host import Host
+
 
 class SessionObservers:
     """Observes each session that is opened here, and its subagents.
 
     `outcomes` has what becomes of the messages of each session that is open here. `recorders` observe all
-    sessions, also subagents'. `complain` tells the people of all sessions what goes wrong.
+    sessions, also subagents'.
     """
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        paths: Paths,
-        config: Config,
-        environ: Mapping[str, str],
-        *,
-        is_debug: bool,
-        complain: Callable[[str], None],
-    ) -> None:
-        self._runtime = runtime
+    def __init__(self, host: Host, environ: Mapping[str, str]) -> None:
+        self._runtime = runtime = host.runtime
+        paths, config, complain = host.paths, host.config, host.complain
+        is_debug = host.launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
         self.event_bus = EventBus()
         self.opening = Opening()
         self.event_bus.subscribe(self.opening.receive)

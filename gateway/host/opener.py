@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
-from ...actors.runtime import Runtime
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.errors import PlugInError
@@ -29,19 +28,17 @@ from ...ports.templates import folders_of, skills_in, skills_text
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.sandbox import SandboxPolicy
 from ...ports.tools.tool import Tool
-from ...workflows.config import Config
-from ...workflows.paths import Paths
 from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
 from ...workflows.registry import EXTENSIONS
 from ...workflows.tools import TOOLS
 from ...workflows.trust import is_trusted
-from ..launch_options import LaunchOptions
 from ..running import RunPlan
 from .profile_factory import OwnAgent, ProfileFactory
 
 if TYPE_CHECKING:
     from ..library import Agent
+    from .host import Host
 
 
 Notify = Callable[[str, str], None]
@@ -69,39 +66,14 @@ class PreparedSession(Value):
 
 
 class SessionOpener:
-    """Makes what the sessions of a process, and their subagents, are opened with.
+    """Makes what the sessions of a host, and their subagents, are opened with."""
 
-    `note` keeps a notice for the next session, `notify` tells the people of one session, and `complain`
-    those of all.
-    """
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        paths: Paths,
-        config: Config,
-        environ: Mapping[str, str],
-        launch: LaunchOptions,
-        *,
-        sandbox: SandboxPolicy,
-        note: Callable[[str], None],
-        notify: Notify,
-        complain: Callable[[str], None],
-    ) -> None:
-        self._runtime, self._paths, self._config, self._launch = runtime, paths, config, launch
-        self._complain = complain
-        self.environ, self.sandbox, self._notify = environ, sandbox, notify
-        self.profiles = ProfileFactory(
-            paths=paths,
-            config=config,
-            environ=environ,
-            launch=launch,
-            tools=runtime.shared.toolbox.names,
-            note=note,
-            installed=self._installed_agent,
-        )
-        runtime.child_setup.profile_of = self._child_profile
-        runtime.child_setup.workflow_of = self.profiles.included
+    def __init__(self, host: Host, environ: Mapping[str, str], sandbox: SandboxPolicy) -> None:
+        self._host, self.environ, self.sandbox = host, environ, sandbox
+        self._runtime, self._paths, self._config = host.runtime, host.paths, host.config
+        self.profiles = ProfileFactory(host, environ, self._installed_agent)
+        host.runtime.child_setup.profile_of = self._child_profile
+        host.runtime.child_setup.workflow_of = self.profiles.included
 
     def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
         """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""
@@ -122,9 +94,9 @@ class SessionOpener:
         if plan is not None:
             profile = self.profiles.run(plan)
         else:
-            name = agent or self._launch.agent or self._config.default_agent
+            name = agent or self._host.launch.agent or self._config.default_agent
             profile = self.profiles.profile(name)
-        is_patient = plan is not None or self._launch.is_one_shot
+        is_patient = plan is not None or self._host.launch.is_one_shot
         found = self._equipped(profile, folder, given, is_patient=is_patient)
         profile, files, skills = found.profile, Instructions(), ""
         if _works_here(profile.tools):
@@ -138,7 +110,7 @@ class SessionOpener:
     def existing(self, record: SessionRecord, given: Sequence[McpServer]) -> PreparedSession:
         """Prepare a session that is resumed."""
         profile, folder = self.profiles.of_record(record), Path(record.folder)
-        is_patient = self._launch.is_one_shot or record.run is not None
+        is_patient = self._host.launch.is_one_shot or record.run is not None
         return self._equipped(profile, folder, given, is_patient=is_patient)
 
     def is_outdated(self, record: SessionRecord) -> bool:
@@ -182,7 +154,7 @@ class SessionOpener:
         profile = self.profiles.child(agent, parent)
         found = self._equipped(profile, Path(parent.folder), is_patient=True)
         for fault in found.notices:
-            self._complain(fault)
+            self._host.complain(fault)
         return found.profile
 
     def _equipped(
@@ -211,7 +183,8 @@ class SessionOpener:
         servers = None
         if self._config.mcp or given:
             factory = EXTENSIONS.load("mcp servers")(
-                self._runtime, self._config, self.environ, self.sandbox, self._notify
+                *(self._runtime, self._config, self.environ, self.sandbox),
+                self._host.observers.report,
             )
             profile, servers = factory.equip(profile, folder, given, is_patient=is_patient)
         return PreparedSession(profile=profile, servers=servers, notices=tuple(faults.values()))

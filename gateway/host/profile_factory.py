@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -40,11 +40,13 @@ from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
 from ...workflows.settings import AgentSettings
 from ...workflows.tools import REMOTE, TOOLS
-from ..launch_options import LaunchOptions
 from ..running import RunPlan, included_plan, plan_of, run_profile
 from ..views.permission import rules_of
 from .router import routes_of
 from .small_profile import made_small, wants_small
+
+if TYPE_CHECKING:
+    from .host import Host
 
 PROGRAM = "the program"
 """The source of rules that a program brings."""
@@ -153,24 +155,16 @@ class OwnAgent(Value):
 class ProfileFactory:
     """Makes profiles from the configuration and the launch options; builds each model once, at need.
 
-    `tools` are the names of all tools; `note` receives notices for the user. `installed` returns an
-    agent that is a plug-in. `choice` is the model that was chosen last.
+    `installed` returns an agent that is a plug-in. `choice` is the model that was chosen last.
     """
 
     def __init__(
-        self,
-        *,
-        paths: Paths,
-        config: Config,
-        environ: Mapping[str, str],
-        launch: LaunchOptions,
-        tools: tuple[str, ...],
-        note: Callable[[str], None],
-        installed: Callable[[str], OwnAgent],
+        self, host: Host, environ: Mapping[str, str], installed: Callable[[str], OwnAgent]
     ) -> None:
         self.choice: Choice | None = None
-        self._paths, self._config, self._environ, self._launch = paths, config, environ, launch
-        self._tools, self._note, self._installed = tools, note, installed
+        self._paths, self._config, self._launch = host.paths, host.config, host.launch
+        self._environ, self._note, self._installed = environ, host.note, installed
+        self._tools = host.runtime.shared.toolbox.names
         self._models: dict[str, Any] = {}
         self._own: dict[str, OwnAgent] = {}
 

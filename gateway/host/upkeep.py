@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from ...actors.runtime import Runtime
 from ...machines.errors import ConfigError
 from ...ports.process.leftover import orphaned_commands
-from ...workflows.config import Config
-from ...workflows.paths import Paths
-from ..events.translation import EventPublisher
 from ..home.retention import StorageLimit, queues_folder
 from ..home.trash import Trash
 from ..views.saved_queues import SavedQueues
 
+if TYPE_CHECKING:
+    from .host import Host
+
 
 class Upkeep:
-    """That of the home in which a process has sessions; `limit` bounds what they leave on the disk.
+    """That of the home in which a process has sessions; `limit` bounds what they leave on the disk."""
 
-    `publisher` publishes the events of a session whose queue is only tended; `complain` tells people.
-    """
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        paths: Paths,
-        config: Config,
-        publisher: Callable[[str], EventPublisher],
-        complain: Callable[[str], None],
-    ) -> None:
-        self.trash = Trash(paths.state)
-        most = config.auto_queue.max_queue_size
-        self.saved_queues = SavedQueues(runtime, most, publisher, self.trash)
-        storage, queues = runtime.shared.storage, queues_folder(paths, config)
-        self.limit = StorageLimit(storage, runtime.store, self.trash, config, queues, complain)
+    def __init__(self, host: Host) -> None:
+        self._paths, self._config = host.paths, host.config
+        self.trash = Trash(host.paths.state)
+        self.saved_queues = SavedQueues(host, self.trash)
+        storage, queues = host.runtime.shared.storage, queues_folder(host.paths, host.config)
+        self.limit = StorageLimit(
+            storage, host.store, self.trash, host.config, queues, host.complain
+        )
         self.has_begun = False
-        self._paths, self._config = paths, config
 
     def begin(self) -> Iterator[str]:
         """Throw away what was outlived, and yield what there is to say of it and of what was left."""

@@ -6,30 +6,30 @@ it was.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ...actors.agent_profile import AgentProfile
-from ...actors.runtime import Runtime
 from ...journal.queue_record import ItemRecord, QueueRecord
-from ...journal.record import SessionRecord
 from ...journal.recovery import is_cut_off, last_sign, load_record
 from ...journal.store import SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
-from ...machines.policy import Policy
 from ...machines.value import Value
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
 from ..events.translation import EventPublisher, calls_in, item_view
 from ..home.retention import is_saved, moments_of
 from ..home.trash import Thing, Trash
 from ..wording.formats import age, call_words, iso, item_line, one_line
+
+if TYPE_CHECKING:
+    from ..host.host import Host
 
 CUT = 40  # columns of an item's text in a sentence
 WIDE = 60  # columns of the first item of a saved queue in a list
@@ -65,18 +65,10 @@ class Saved(Value):
 
 
 class SavedQueues:
-    """The saved queues of a runtime's home; not for the loop's own thread."""
+    """The saved queues of a host's home; not for the loop's own thread."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        max_queue_size: int,
-        publisher: Callable[[str], EventPublisher],
-        trash: Trash,
-    ) -> None:
-        self._runtime, self._trash = runtime, trash
-        self._policy = Policy(max_queue_size=max_queue_size)
-        self._publisher = publisher
+    def __init__(self, host: Host, trash: Trash) -> None:
+        self._host, self._runtime, self._trash = host, host.runtime, trash
 
     @property
     def store(self) -> Store:
@@ -101,9 +93,9 @@ class SavedQueues:
 
         Raises `StoreBusy` if a live process owns the session.
         """
-        self._runtime.open_existing(
-            session, self._profile, lambda name: (self._publisher(name),), is_offline=True
-        )
+        only_copied = EventPublisher(session, self._host.observers.copy_queue, time.time)
+        idle = self._host.opener.profiles.idle
+        self._runtime.open_existing(session, idle, lambda _: (only_copied,), is_offline=True)
         try:
             yield lambda message: self._runtime.ask(session, message)
         finally:
@@ -147,11 +139,6 @@ class SavedQueues:
                 self._trash.take_out(mark.thing)
                 if gone:
                     yield f"Deleted from the trash: the saved queue of session {mark.thing.of}: {gone}"
-
-    def _profile(self, record: SessionRecord) -> AgentProfile:
-        return AgentProfile(
-            name=record.agent, model=None, system=record.system, tools=(), policy=self._policy
-        )
 
 
 def _texts(saved: Saved) -> str:
