@@ -18,7 +18,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -242,17 +242,10 @@ class Access:
     """Admits requests; `hosts` are the names by which the server may be asked, with their ports."""
 
     def __init__(
-        self,
-        devices: DeviceFile,
-        hosts: Callable[[], Sequence[str]],
-        *,
-        is_secure: bool = False,
-        now: Callable[[], float] = time.time,
+        self, devices: DeviceFile, hosts: Collection[str], *, is_secure: bool = False
     ) -> None:
         self._devices = devices
-        self._hosts = hosts
-        self._is_secure = is_secure
-        self._now = now
+        self.hosts, self.is_secure = hosts, is_secure
         self._wrong: list[float] = []
 
     # Requests -------------------------------------------------------------------------------------
@@ -321,7 +314,7 @@ class Access:
 
     async def _pair(self, request: Request) -> Response:
         """Exchange a code for a cookie and a page key."""
-        now = self._now()
+        now = time.time()
         self._wrong = [at for at in self._wrong if now - at < ATTEMPT_SECONDS]
         if len(self._wrong) >= ATTEMPTS:
             raise HTTPException(429, "too many wrong codes: wait a minute", {"Retry-After": "60"})
@@ -341,7 +334,7 @@ class Access:
             max_age=400 * 86_400,
             httponly=True,
             samesite="strict",
-            secure=self._is_secure,
+            secure=self.is_secure,
         )
         return answer
 
@@ -357,12 +350,6 @@ class Access:
         answer.delete_cookie(COOKIE)
         return answer
 
-    # Every request --------------------------------------------------------------------------------
-
-    def guarded(self, app: ASGIApp) -> ASGIApp:
-        """Return the application behind what every request passes through."""
-        return Door(app, self._hosts, is_secure=self._is_secure)
-
 
 def _view(device: Device) -> dict[str, Any]:
     return {"name": device.name, "scope": device.scope}
@@ -374,12 +361,10 @@ class Door:
     Every answer gets the headers that keep a browser from running, framing or guessing anything else.
     """
 
-    def __init__(
-        self, app: ASGIApp, hosts: Callable[[], Sequence[str]], *, is_secure: bool
-    ) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._scheme = "https" if is_secure else "http"
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._hosts = app, access.hosts
+        scheme = "https" if access.is_secure else "http"
+        self._origins = {f"{scheme}://{host}" for host in access.hosts}
         self._open = 0
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -424,17 +409,16 @@ class Door:
     def _refusal(self, request: Request) -> Response | None:
         if request.url.path in PROBES:
             return None
-        hosts = self._hosts()
         if self._open > REQUESTS:
             return _refused(503, "too many requests and streams are open: close some")
         if sum(len(name) + len(value) for name, value in request.headers.raw) > LARGEST_HEADER:
             return _refused(431, f"the header of a request has at most {LARGEST_HEADER} bytes")
         if "transfer-encoding" in request.headers and "content-length" in request.headers:
             return _refused(400, "a request has one length")
-        if len(request.headers.getlist("host")) != 1 or request.headers["host"] not in hosts:
+        if len(request.headers.getlist("host")) != 1 or request.headers["host"] not in self._hosts:
             return _refused(403, "this is not the host that was asked for")
         origin = request.headers.get("origin")
-        if origin is not None and origin not in {f"{self._scheme}://{host}" for host in hosts}:
+        if origin is not None and origin not in self._origins:
             return _refused(403, "pages of elsewhere may not ask")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             is_visit = (

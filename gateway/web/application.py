@@ -30,7 +30,7 @@ from ..follow import Batch
 from ..session_info import SessionInfo
 from . import answers
 from . import requests as ask
-from .access import Access, Scope
+from .access import Access, Door, Scope
 from .desk import Desk
 from .openapi import TAKEN_IN, openapi
 
@@ -321,4 +321,4 @@ def application(desk: Desk, access: Access, more: list[Route | Mount]) -> ASGIAp
         routes=[Mount(PREFIX, routes=api.routes()), *access.routes(), described, *more],
         exception_handlers=dict.fromkeys(EXPLAINED, _explained),
     )
-    return access.guarded(app)
+    return Door(app, access)

@@ -277,8 +277,8 @@ async def serve(
         scheme = "https" if certificate else "http"
         address = f"{scheme}://{shown}:{place}"
         known = [*LOOPBACK[:2], "[::1]", shown, *names] if host in LOOPBACK else [shown, *names]
-        allowed = tuple({f"{name}:{place}" for name in known} | set(names))
-        access = Access(DeviceFile(paths.state), lambda: allowed, is_secure=certificate is not None)
+        allowed = {f"{name}:{place}" for name in known} | set(names)
+        access = Access(DeviceFile(paths.state), allowed, is_secure=certificate is not None)
         desk = Desk(hosts, doorbell)
         probes = probe_routes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
         app = application(desk, access, [*probes, *page_routes()])

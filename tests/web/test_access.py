@@ -77,7 +77,7 @@ def test_a_lock_that_was_planted_is_not_followed(tmp_path: Path) -> None:
 def test_each_command_is_for_whoever_may_approve_unless_it_is_shared(tmp_path: Path) -> None:
     """On a device, and in a room, where a stranger may not even speak; gates are never shared."""
     file = DeviceFile(tmp_path)
-    access = Access(file, lambda: ())
+    access = Access(file, ())
     file.grant("speaker", "speak", 0.0)
     file.grant("owner", "approve", 0.0)
     speaker, owner = file.known().devices
