@@ -62,7 +62,7 @@ class SessionClient:
         self.host, self.session, self._folder, self._model = host, session, folder, model
         self._runtime = host.runtime
         self.texts = TextReader(host.config.auto_queue.keywords)
-        self.view = SessionView(self._runtime, lambda: self.session, host.config.key_variables)
+        self.view = SessionView(self)
         self.numbers, self.room, self.can_switch = count(1), host.opener.attachable, True
 
     # What a person types --------------------------------------------------------------------------
@@ -252,8 +252,7 @@ class SessionClient:
     @cached_property
     def own_commands(self) -> OwnCommands:
         """The shell commands of the person, which no model sees."""
-        grace = self.host.config.tools.grace
-        return OwnCommands(self._runtime, lambda: self.publisher, grace)
+        return OwnCommands(self)
 
     def is_quiet(self) -> bool:
         """Whether nothing runs and no queued item will start automatically."""

@@ -12,18 +12,20 @@ import codecs
 import os
 import shutil
 import threading
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ..actors.runtime import Runtime
 from ..machines.errors import ToolError, UsageError
 from ..ports.process.process import Process, ProcessResult, ProcessSpec
 from ..ports.tools.text import join_ends
 from .events.contract import OwnCommandEvent
 from .events.translation import EventPublisher
 from .wording.terminal import clean
+
+if TYPE_CHECKING:
+    from .client import SessionClient
 
 MOST = 8
 """Commands of a person that run at the same time in a session."""
@@ -51,12 +53,8 @@ class OwnCommand(Struct, kw_only=True, eq=False):
 class OwnCommands:
     """The commands of one session; calls come from clients' threads, results from the runtime's loop."""
 
-    def __init__(
-        self, runtime: Runtime, publisher: Callable[[], EventPublisher], grace: float
-    ) -> None:
-        self._runtime = runtime
-        self._publisher = publisher
-        self._grace = grace
+    def __init__(self, client: SessionClient) -> None:
+        self._client, self._runtime = client, client.host.runtime
         self._lock = threading.Lock()
         self._known: dict[str, OwnCommand] = {}
         self._made = 0
@@ -87,9 +85,8 @@ class OwnCommands:
             over = [known.id for known in self._known.values() if known.state != "running"]
             for name in over[:-KEPT]:
                 del self._known[name]
-        asyncio.run_coroutine_threadsafe(
-            self._run(command, folder, self._publisher()), self._runtime.loop
-        )
+        work = self._run(command, folder, self._client.publisher)
+        asyncio.run_coroutine_threadsafe(work, self._runtime.loop)
         return command
 
     def stop(self, name: str = "") -> list[OwnCommand]:
@@ -117,7 +114,7 @@ class OwnCommands:
             argv=(shutil.which("bash") or "/bin/sh", "-c", command.text),
             cwd=folder,
             environment=dict(os.environ),
-            grace=self._grace,
+            grace=self._client.host.config.tools.grace,
             keep=_KEEP,
         )
         try:

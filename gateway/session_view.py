@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,36 +38,31 @@ READING = 10.0
 
 
 class SessionView:
-    """The conversation and the state of the session that a client is at, which `session` names.
+    """The conversation and the state of the session that a client is at."""
 
-    `secrets` are names of environment variables that hold keys.
-    """
-
-    def __init__(
-        self, runtime: Runtime, session: Callable[[], str], secrets: Collection[str]
-    ) -> None:
-        self._runtime, self._session, self._secrets = runtime, session, secrets
+    def __init__(self, client: SessionClient) -> None:
+        self._client, self._runtime = client, client.host.runtime
         self._looking = threading.Lock()
         self._traces: Traces = {}
 
     def newest_messages(self) -> Iterator[ChatMessage]:
         """Read the conversation backwards from the journal, as far as is wanted."""
         self._runtime.settle()
-        return newest_first(self._runtime.store, self._session())
+        return newest_first(self._runtime.store, self._client.session)
 
     def messages(self, upto: int | None = None) -> list[ChatMessage]:
         """Return the conversation from the journal, up to an entry, also what was compacted."""
         self._runtime.settle()
-        return list(whole_conversation(self._runtime.store, self._session(), upto))
+        return list(whole_conversation(self._runtime.store, self._client.session, upto))
 
     def state(self, session: str = "") -> dict[str, Any]:
         """Return the record as it is now, also of a subagent that is open here, as plain data."""
-        return self._runtime.inspect(session or self._session())
+        return self._runtime.inspect(session or self._client.session)
 
     def inspect(self) -> dict[str, Any]:
         """Return the session's state as plain data, without secrets or terminal escapes."""
         with self._looking:
-            return self.redacted(dump_live(self._runtime, self._session(), self._traces))
+            return self.redacted(dump_live(self._runtime, self._client.session, self._traces))
 
     def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
         """Take secrets and terminal escapes out of data."""
@@ -77,7 +72,7 @@ class SessionView:
     @cached_property
     def redactor(self) -> Redactor:
         """What takes secrets out of texts and data, with the keys of the configured models."""
-        return Redactor(os.environ, self._secrets)
+        return Redactor(os.environ, self._client.host.config.key_variables)
 
 
 class ChangedFiles:
