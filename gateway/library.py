@@ -35,7 +35,7 @@ from ..ports.models.model import Model
 from ..ports.picture import PICTURES, picture
 from ..ports.tools.function import running_session
 from ..ports.tools.tool import Tool
-from ..workflows.config import load
+from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings, Verb
 from ..workflows.stored_keys import add_stored_keys
@@ -272,7 +272,7 @@ class Link:
         """Raise `UsageError` in a tool for whose end the session waits, itself or in a subagent."""
         session = "" if self.over else running_session()  # what was left waits for nothing
         while session and session != self.session:
-            session = await asyncio.to_thread(_parent_of, self.reach.store, session)
+            session = (await asyncio.to_thread(self.reach.store.row, session)).parent
         if session:
             raise UsageError(
                 "a tool cannot wait for its own session, whose turn waits for the tool",
@@ -551,11 +551,6 @@ def _done(reply: Reply | Receipt | None, name: str) -> dict[str, Any]:
     return dict(reply.data)
 
 
-def _parent_of(store: Store, session: str) -> str:
-    """Return the session whose subagent a session is; empty if it is none."""
-    return next((row.parent for row in store.sessions() if row.session == session), "")
-
-
 class SessionElsewhere(SessionHandle):
     """A session that another program has open, with the methods of one that this program runs.
 
@@ -781,15 +776,16 @@ class Home:
             paths = Paths.of(environ)
         self._places = paths, environ
         config = load(paths, folder, environ, overrides)
-        return self._following(Host(paths, config, environ, self._launch, store))
+        return self._hosted(paths, config, store)
 
     def _store(self) -> Store | None:
         """Open the store of a home elsewhere, once for each host, which closes it."""
         is_url = isinstance(self._where, str) and "://" in self._where
         return store_at(str(self._where)) if is_url else None
 
-    def _following(self, host: Host) -> Host:
-        """Follow the sessions of a host."""
+    def _hosted(self, paths: Paths, config: Config, store: Store | None) -> Host:
+        """Make a host whose sessions are followed."""
+        host = Host(paths, config, self._places[1], self._launch, store)
         host.event_bus.subscribe(self._hear)
         return host
 
@@ -917,8 +913,7 @@ class Home:
 
         def opened() -> tuple[Host, RunPlan]:
             plan, config = read_run(str(file), variables or {}, place, *self._places)
-            host = Host(paths, config, self._places[1], self._launch, self._store())
-            return self._following(host), plan
+            return self._hosted(paths, config, self._store()), plan
 
         host, plan = await asyncio.to_thread(opened)
         try:
