@@ -13,9 +13,8 @@ from ..gateway.events.contract import Event, Stamp
 from ..gateway.home.home import find_session
 from ..gateway.home.trash import Trash
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.reach import SessionReach
+from ..gateway.reach import SessionReach, open_there
 from ..gateway.recall import said_in
-from ..gateway.serving import open_there
 from ..gateway.views.saved_queues import told_saved
 from ..gateway.wording.formats import iso
 from ..gateway.wording.redaction import redactor_of

@@ -14,7 +14,7 @@ from ..gateway.client import SessionClient
 from ..gateway.home.home import find_session, named_session, refuse_run
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.serving import server_of
+from ..gateway.reach import server_of
 from ..gateway.session_choice import UNTITLED, SessionChoice, choices_of, chosen, fits
 from ..gateway.wording.redaction import redactor_of
 from ..journal.store import Store

@@ -6,15 +6,18 @@ one of another host, which is reached through the mailbox; or nowhere: the mailb
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..journal.lock import Owner
+from ..journal.folder import PrivateFolder
+from ..journal.lock import Lock, Owner
 from ..journal.store import Store
-from ..machines.errors import SteersmanError
-from ..workflows.paths import Paths
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.paths import Paths, make_private, write_private
 from .remote import ANSWER_TIMEOUT, SOCKETS, ControlConnection
 
 if TYPE_CHECKING:
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
     from .events.contract import Event
     from .host.host import Host
     from .remote_session import RemoteSession
+
+
+SERVING = "serve"
+"""The name of the lock, and of the file with the address."""
+OPENING = 120.0
+"""Seconds that the opening of a session may take: its model may have to be loaded."""
 
 
 class Doorbell:
@@ -137,3 +146,56 @@ class SessionReach:
 
 def _nothing() -> None:
     return
+
+
+# The program that serves a home -------------------------------------------------------------------
+
+# It can open sessions for other programs. It holds a lock in the state folder for as long as it lives, in
+# which it stands with its control socket.
+
+
+@contextmanager
+def alone(folder: Path, name: str, owner: Owner, does: str, hint: str) -> Generator[None]:
+    """Be the one program that holds a lock. Raises `UsageError` if another one `does` that."""
+    with closing(PrivateFolder.open(make_private(folder), create=True)) as place:
+        lock = Lock(place, name)
+        if not lock.take():
+            other = lock.owner()
+            who = other.process if other is not None else "another process"
+            raise UsageError(f"{who} {does} already", hint)
+        try:
+            lock.sign(owner)
+            yield
+        finally:
+            lock.release()
+
+
+def server_of(state: Path) -> Owner | None:
+    """Return the program that serves a home; none if none does."""
+    if not (state / f"{SERVING}.lock").exists():
+        return None
+    with closing(PrivateFolder.open(state, create=False)) as folder:
+        return Lock(folder, SERVING).owner()
+
+
+def open_there(state: Path, owner: Owner, **params: Any) -> tuple[str, list[str]]:
+    """Have the program that serves a home open a session; return its id, and what to tell of it.
+
+    Raises `SteersmanError`.
+    """
+    with closing(ControlConnection.connect(state, "", owner, OPENING)) as connection:
+        opened = connection.request("begin", params)
+        return str(opened["session"]), [str(notice) for notice in opened["notices"]]
+
+
+def write_address(state: Path, address: str) -> None:
+    """Write down where the home is served."""
+    write_private(state / f"{SERVING}.json", json.dumps({"address": address}).encode())
+
+
+def address_of(state: Path) -> str:
+    """Return the address of the program that serves a home; empty if it is not known."""
+    try:
+        return str(json.loads((state / f"{SERVING}.json").read_bytes())["address"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...gateway.serving import address_of, server_of
+from ...gateway.reach import address_of, server_of
 from ...gateway.wording.redaction import Redactor
 from ...machines.errors import UsageError
 from ...machines.people import ALLOW, DEFAULT_RIGHTS, Deed, Right, Whose, may

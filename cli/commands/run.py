@@ -15,8 +15,8 @@ from ...gateway.client import SessionClient
 from ...gateway.home.home import find_session, open_store
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
+from ...gateway.reach import server_of
 from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of, was_taken_back
-from ...gateway.serving import server_of
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered

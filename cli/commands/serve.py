@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from ...gateway.home.home import open_store
-from ...gateway.serving import address_of, server_of
+from ...gateway.reach import address_of, server_of
 from ...gateway.wording.formats import iso
 from ...machines.errors import SteersmanError, UsageError
 from ...ports.process.own_python import module_command, search_path

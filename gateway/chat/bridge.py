@@ -23,7 +23,7 @@ from ...workflows.document import is_table
 from ...workflows.extras import how_to_install
 from ...workflows.home_folder import expanded
 from ..library import Home
-from ..serving import alone
+from ..reach import alone
 from .gateway_store import FIRST_PAUSE, LONGEST_PAUSE, GatewayStore, Unwritten
 from .platform import Chosen, Gap, Inbound, Platform, Removed, Said
 from .platform_parts import pauses

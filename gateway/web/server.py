@@ -33,8 +33,7 @@ from ..host.node import Node
 from ..host.scheduling import Scheduler
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
-from ..reach import Doorbell
-from ..serving import SERVING, alone, write_address
+from ..reach import SERVING, Doorbell, alone, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk

@@ -66,13 +66,12 @@ def test_few_classes_say_something_to_a_session(modules: list[Any]) -> None:
 def test_one_place_decides_where_a_session_runs(modules: list[Any]) -> None:
     """Only `SessionReach` says who has a session, and only it and what it returns connect to that.
 
-    `serving` asks the server of a home.
+    Its module asks the server of a home, too.
     """
     assert calling(modules, "RemoteSession") == {"gateway/reach.py"}
     assert calling(modules, "ControlConnection.connect") == {
         "gateway/reach.py",
         "gateway/remote_session.py",
-        "gateway/serving.py",
     }
 
 

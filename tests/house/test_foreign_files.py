@@ -16,7 +16,7 @@ OWN = {
     "gateway/host/hook_runner.py": "its own file",
     "gateway/host/offline_writer.py": "writes",
     "gateway/remote.py": "the answer of another process of this program",
-    "gateway/serving.py": "its own file",
+    "gateway/reach.py": "its own file",
     "gateway/home/trash.py": "its own files",
     "gateway/web/access.py": "its own file, opened with its own checks",
     "journal/encoding.py": "its own entries",
