@@ -50,10 +50,9 @@ from .follow import LOOK, Follower, OutcomesElsewhere
 from .home.home import existing_folder, find_session, refuse_run, store_at
 from .host.host import Host
 from .host.profile_factory import OwnAgent
-from .host.typed_output import AGAIN, TypedOutput
 from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
-from .own_agent import agent_settings
+from .own_agent import AGAIN, TypedOutput, agent_settings
 from .reach import SessionReach
 from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed

@@ -1,13 +1,15 @@
-"""An agent that a program or a plug-in describes, as sessions have it."""
+"""An agent that a program or a plug-in describes, as sessions have it: its model, its typed answers."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import to_builtins
+import msgspec
 from msgspec.structs import replace
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from ..machines.errors import ModelError, UsageError
 from ..ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from .library import Agent
 
 T = TypeVar("T")
+ASKED = """
+Your last answer of each turn is one JSON value and nothing else. It fits this schema:
+{schema}"""
+AGAIN = "Your answer does not fit the schema: {fault}. Answer again, with the JSON value alone."
+_LONGEST = 500  # characters of a fault
 
 
 def own_agent(
@@ -79,7 +86,7 @@ def agent_settings(agent: Agent, usual: AgentSettings) -> AgentSettings:
         "limits": agent.limits,
     }
     changes = {key: value for key, value in given.items() if value is not None}
-    settings, problems = read_table(AgentSettings, {**to_builtins(usual), **changes})
+    settings, problems = read_table(AgentSettings, {**msgspec.to_builtins(usual), **changes})
     if settings is None:
         said = problems[0].message.replace("`system`", "`instructions`", 1)
         raise UsageError(f"agent `{agent.name}`: {said}")
@@ -141,3 +148,40 @@ class OwnModel:
                 f"the model `{self.name}` cannot be asked: the event loop of its program is closed"
             ) from error
         return await asyncio.wrap_future(task)
+
+
+class TypedOutput:
+    """The type of an agent's answers: a pydantic model, a dataclass, a msgspec struct, or a plain type.
+
+    Raises `UsageError` for a type that no JSON schema expresses.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._adapter: TypeAdapter[Any] | None = None
+        try:
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                schema = msgspec.json.schema(kind)
+            else:
+                self._adapter = TypeAdapter(kind)
+                schema = self._adapter.json_schema()
+        except (PydanticUserError, TypeError) as error:
+            why = str(error).splitlines()[0]
+            raise UsageError(f"output: no JSON schema expresses {kind!r}: {why}") from error
+        self.instructions = ASKED.format(schema=json.dumps(schema, ensure_ascii=False))
+
+    def read(self, text: str) -> tuple[Any, str]:
+        """Return the value of an answer, and what is wrong with it; empty if nothing is."""
+        head, _, rest = text.strip().partition("\n")
+        is_fenced = head.rstrip() in ("```", "```json") and rest.endswith("\n```")
+        data = rest.removesuffix("\n```") if is_fenced else text
+        try:
+            if self._adapter is not None:
+                return self._adapter.validate_json(data), ""
+            return msgspec.json.decode(data, type=self._kind), ""
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            return None, f"{place}: {first['msg']}" if place else first["msg"]
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            return None, str(error)[:_LONGEST]
