@@ -15,7 +15,7 @@ from ..gateway.home.home import find_session, named_session, refuse_run
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.reach import server_of
-from ..gateway.session_choice import UNTITLED, SessionChoice, choices_of, chosen, fits
+from ..gateway.session_info import SessionChoice, choices_of, chosen, fits, numbered
 from ..gateway.wording.redaction import redactor_of
 from ..journal.store import Store
 from ..machines.errors import SteersmanError, UsageError
@@ -131,12 +131,6 @@ def pick_session(environ: Mapping[str, str], folder: Path, options: ChatOptions)
     if environ.get("TERM", "").lower() in ("dumb", "unknown"):
         return _typed(choices)
     return _from_menu(choices)
-
-
-def numbered(choices: Sequence[SessionChoice]) -> Iterable[str]:
-    """Yield a line for each session, numbered from 1."""
-    for number, choice in enumerate(choices, 1):
-        yield f"{number:>2}. {choice.session}  {choice.title or UNTITLED}  ({choice.about})"
 
 
 def _typed(choices: Sequence[SessionChoice]) -> str:

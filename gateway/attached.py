@@ -45,7 +45,7 @@ from .reach import SessionReach
 from .remote import OwnerGone
 from .remote_session import Unanswered
 from .running import Works
-from .session_choice import SessionChoice
+from .session_info import SessionChoice
 from .typed_text import TextReader
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from ..machines.routes import Routes
 from ..ports.templates import Template, templates_in
 from .events.translation import EventPublisher, queue_view
 from .own_commands import OwnCommands
-from .session_choice import SessionChoice, resumable
+from .session_info import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
 from .typed_text import TYPES, TextReader, obey

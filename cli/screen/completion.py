@@ -13,7 +13,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from ...gateway.commands.command import Command
-from ...gateway.session_choice import UNTITLED, SessionChoice, fits
+from ...gateway.session_info import UNTITLED, SessionChoice, fits
 from ...gateway.wording.terminal import audited
 from ...machines import protocol as m
 from ...machines.errors import ConfigError

@@ -12,7 +12,7 @@ from ...workflows.home_folder import expanded
 from ..client import SessionClient
 from ..home.home import find_session, refuse_run
 from ..recall import recalled
-from ..session_choice import UNTITLED, SessionChoice, chosen, resumable
+from ..session_info import SessionChoice, chosen, numbered, resumable
 from ..views.session_file import exported, markdown, write_new
 from ..views.tree import draw_dump
 from ..wording.formats import item_line
@@ -103,12 +103,8 @@ def resume(
 def _listed(choices: list[SessionChoice]) -> Reply:
     if not choices:
         return Reply(data={"sessions": []}, text="There is no other session.")
-    lines = [
-        f"{number:>2}. {choice.session}  {choice.title or UNTITLED}  ({choice.about})"
-        for number, choice in enumerate(choices, 1)
-    ]
     data = [choice.view() for choice in choices]
-    text = "\n".join([*lines, "/resume N, an id or words of a title resumes one."])
+    text = "\n".join([*numbered(choices), "/resume N, an id or words of a title resumes one."])
     return Reply(data={"sessions": data}, text=text)
 
 
