@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from typing import Annotated, Any
 
 from msgspec.structs import replace
@@ -261,7 +262,9 @@ def agents_list(session: Session = "last", as_json: Json = False) -> None:
         row = find_for_listing(store, session)
         redactor = redactor_of(os.environ, row.folder if row else "")
         found = (
-            subagents.agents_of(subagents.stored_state(store), row.session, redactor) if row else []
+            subagents.agents_of(partial(subagents.stored_state, store), row.session, redactor)
+            if row
+            else []
         )
     if as_json:
         show_document({"agents": found})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...journal.codec import encode
@@ -39,7 +40,7 @@ Name = Annotated[str, Argument("NAME", of="subagent", help="The name in the list
 )
 def agents(client: SessionClient) -> Reply:
     """Show the subagents as a tree."""
-    found = agents_of(_live_state(client), client.session, client.view.redactor)
+    found = agents_of(partial(_live_state, client), client.session, client.view.redactor)
     return Reply(data={"agents": found}, text=draw_agents(found))
 
 
@@ -65,7 +66,7 @@ def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
 
 
 def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
-    found = agents_of(_live_state(client), client.session, client.view.redactor)
+    found = agents_of(partial(_live_state, client), client.session, client.view.redactor)
     working = [agent for agent in found if agent["state"] in AT_WORK]
     wanted = meant([agent["name"] for agent in working], name)
     paths = [agent["path"] for agent in working if agent["name"] in wanted]
@@ -105,33 +106,24 @@ def _below(state: State, session: str, above: tuple[str, ...]) -> Iterator[dict[
             yield from _below(state, child["session"], path)
 
 
-def stored_state(store: Store) -> State:
-    """Read states from the store; an unowned session's state is as its next owner will find it."""
-
-    def look(session: str) -> dict[str, Any]:
-        try:
-            record = load_record(store, session)
-        except UnknownSession:
-            return {}
-        if is_cut_off(record) and not store.is_owned(session):
-            apply(record, recovered(record), record.seq + 1, record.updated)
-        data: dict[str, Any] = encode(record)
-        return data
-
-    return look
+def stored_state(store: Store, session: str) -> dict[str, Any]:
+    """Read a state from the store; that of an unowned session is as its next owner will find it."""
+    try:
+        record = load_record(store, session)
+    except UnknownSession:
+        return {}
+    if is_cut_off(record) and not store.is_owned(session):
+        apply(record, recovered(record), record.seq + 1, record.updated)
+    data: dict[str, Any] = encode(record)
+    return data
 
 
-def _live_state(client: SessionClient) -> State:
-    """Ask the sessions that are open in this process; read the others from the store."""
-    look = stored_state(client.store)
-
-    def ask(session: str) -> dict[str, Any]:
-        try:
-            return client.view.state(session)
-        except UnknownSession:
-            return look(session)
-
-    return ask
+def _live_state(client: SessionClient, session: str) -> dict[str, Any]:
+    """Ask a session that is open in this process; read another from the store."""
+    try:
+        return client.view.state(session)
+    except UnknownSession:
+        return stored_state(client.store, session)
 
 
 def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, Any]:

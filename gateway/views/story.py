@@ -7,6 +7,7 @@ the message is; and, as long as the message waits, if it changes what the messag
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, NotRequired, TypedDict
 
 from ...journal.history import record_at, seq_at
@@ -67,13 +68,6 @@ _CODES = frozenset({"cause", "status"})
 """The fields of entries whose values are names for programs."""
 
 
-class _Fields(dict[str, Any]):
-    """The fields of an entry; missing ones are empty, since defaults are not stored."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
 def sentence(data: dict[str, Any]) -> str:
     """Return a sentence about an entry, without a capital at its start."""
     kind = data["kind"]
@@ -109,7 +103,8 @@ def sentence(data: dict[str, Any]) -> str:
             return f"turn {data['turn']} ended: {data['status']}{reason}"
         case _:
             form = _PLAIN.get(kind) or str(kind).replace("_", " ")
-            return form.format_map(_Fields(data)).replace(" ()", "")
+            fields = defaultdict[str, Any](str, data)  # defaults are not stored
+            return form.format_map(fields).replace(" ()", "")
 
 
 def _interrupt(data: dict[str, Any]) -> str:

@@ -84,7 +84,12 @@ class Redactor:
             if depth == _DEEPEST:
                 return f"{COVER} nested too deeply to be shown"
             if is_table(value):
-                return {self.text(key): self._field(key, value[key], depth + 1) for key in value}
+                return {
+                    self.text(key): COVER
+                    if isinstance(item, str) and item and is_field(key)
+                    else self.data(item, depth + 1)
+                    for key, item in value.items()
+                }
             return [self.data(item, depth + 1) for item in value]
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)
@@ -93,11 +98,6 @@ class Redactor:
     def entry(self, stored: StoredEntry) -> StoredEntry:
         """Return a journal entry with redacted data, which can be decoded as before."""
         return replace(stored, data=self.data(stored.data))
-
-    def _field(self, key: str, item: Any, depth: int) -> Any:
-        if isinstance(item, str) and item and is_field(key):
-            return COVER
-        return self.data(item, depth)
 
 
 def redactor_of(environ: Mapping[str, str], folder: str = "") -> Redactor:
