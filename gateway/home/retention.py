@@ -174,13 +174,13 @@ class Retention:
             for name, time in used.items()
         ]
         hours = self._hours if self._by_age else NEVER
-        found = self._trash.look(kind, things, self._moments, self._now, hours, over, far)
+        found, due = self._trash.look(kind, things, self._moments, self._now, hours, over, far)
         new, gone, freed = list[str](), list[str](), 0
-        for thing, why in found.new:
+        for thing, why in found:
             if not self._stops() and not self._is_needed(thing.of):
                 self._trash.put(thing, why, self._moments, self._now, self._hours)
                 new.append(thing.of)
-        for thing in [mark.thing for mark in found.due]:
+        for thing in due:
             if not self._stops() and not self._is_needed(thing.of):
                 with suppress(StoreBusy, UnknownSession):
                     freed += remove(thing.of)

@@ -82,13 +82,6 @@ class Mark(Value):
         return max(self.hours * HOUR, DAY) - known_age(self.since, moments, now)
 
 
-class TrashLook(Value):
-    """What a look found: the things that are due for the trash, and the marks of those that may go."""
-
-    new: list[tuple[Thing, Reason]]
-    due: list[Mark]
-
-
 class Trash:
     """The trash of a state folder; `is_emptied`: a person ordered that all of it goes."""
 
@@ -171,8 +164,8 @@ class Trash:
         hours: float,
         over: Collection[str] = (),
         far: Collection[str] = (),
-    ) -> TrashLook:
-        """Find which things are due for the trash, and which of those in it may go.
+    ) -> tuple[list[tuple[Thing, Reason]], list[Thing]]:
+        """Find which things are due for the trash, and why, and which of those in it may go.
 
         Nothing changes but that marks which no longer hold are removed.
 
@@ -180,7 +173,7 @@ class Trash:
         a budget; those `far` over it go after a day.
         """
         marks = {id: mark for id, mark in self.marks().items() if mark.thing.kind == kind}
-        found = TrashLook(new=[], due=[])
+        new, due = list[tuple[Thing, Reason]](), list[Thing]()
         for thing in things:
             mark = marks.pop(thing.id, None)
             if mark is not None:
@@ -192,16 +185,16 @@ class Trash:
                 left = mark.left(moments, now)
                 is_far = thing.of in far and known_age(mark.since, moments, now) > DAY
                 if left < 0 or is_far or self.is_emptied:
-                    found.due.append(mark)
+                    due.append(mark.thing)
                 continue
             since = thing.used if mark is None else max(thing.used, mark.since)
             if thing.of in over:
-                found.new.append((thing, "budget"))
+                new.append((thing, "budget"))
             elif known_age(since, moments, now) > hours * HOUR:
-                found.new.append((thing, "age"))
+                new.append((thing, "age"))
         for mark in marks.values():  # of what is no longer there
             self.take_out(mark.thing)
-        return found
+        return new, due
 
     def _write(self, mark: Mark) -> None:
         write_private(self.file_of(mark.thing), encode(mark))

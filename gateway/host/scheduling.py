@@ -38,7 +38,6 @@ from ...machines.errors import (
     UnknownSession,
     UsageError,
 )
-from ...machines.value import Value
 from ...ports.hooks import HookCall, HookSpec, run_hook
 from ...workflows.config import load
 from ...workflows.home_folder import expanded, home_folder
@@ -72,18 +71,10 @@ PASSING = (StoreError, TimeoutError, pykka.Timeout, pykka.ActorDeadError)
 # Decisions ----------------------------------------------------------------------------------------
 
 
-class DueTimes(Value):
-    """What is due: the times that begin now, and the newest of the `count` that are passed over."""
-
-    begin: tuple[float, ...] = ()
-    missed: float | None = None
-    count: int = 0
-
-
 def decide(
     schedule: ScheduleSettings, watch: Watch, now: float, known: Collection[float], zone: tzinfo
-) -> DueTimes:
-    """Decide about the times that were planned since a schedule was looked at. Pure.
+) -> tuple[list[float], list[float]]:
+    """Return which times begin and which are passed over, of those since a schedule was looked at. Pure.
 
     `known` are the times that have begun or failed: they never begin again, also after the clock was
     set back. A time that is more than `LATE` past was missed. With the rule `once` the newest of the
@@ -96,8 +87,7 @@ def decide(
     late = [moment for moment in fresh if now - moment > LATE]
     if schedule.missed == "once" and late and not begin:
         begin = [late.pop()]
-    missed = late[-1] if late else None
-    return DueTimes(begin=tuple(begin), missed=missed, count=len(late))
+    return begin, late
 
 
 def watched(schedule: ScheduleSettings, known: Watch | None, now: float) -> Watch:
@@ -213,14 +203,14 @@ class Occurrences:
         with self._mutex:
             before = self._watches.get(name)
             watch = watched(schedule, before, now)
-            due = decide(schedule, watch, now, self._known.get(name, ()), zone)
-            if watch == before and now >= watch.upto and not (due.begin or due.count):
+            begin, late = decide(schedule, watch, now, self._known.get(name, ()), zone)
+            if watch == before and now >= watch.upto and not (begin or late):
                 return []
-            found = [self._begun(schedule, moment, now) for moment in due.begin]
-            if due.missed is not None:
-                late = Occurrence(schedule=name, planned=due.missed, state="missed", noted=now)
+            found = [self._begun(schedule, moment, now) for moment in begin]
+            if late:
+                missed = Occurrence(schedule=name, planned=late[-1], state="missed", noted=now)
                 why = "no server carried it out in time"
-                found.append(replace(late, reason=why, count=due.count))
+                found.append(replace(missed, reason=why, count=len(late)))
             watch = replace(watch, upto=now)
             are_new = self._hosts.store.note(watch, found)
             self._watches[name] = watch

@@ -113,18 +113,18 @@ class RestoreService:
             )
             for key, record in records.items()
         ]
-        found = self.trash.look("agent", things, moments, now, self._hours)
-        for thing, why in found.new:
+        new, due = self.trash.look("agent", things, moments, now, self._hours)
+        for thing, why in new:
             self.trash.put(thing, why, moments, now, self._hours)
             yield (
                 f"The record of {thing.what}, last event {age(now - thing.used)} "
                 f"(kept for {self._hours:g} hours), is in the trash now: {thing.where}. "
                 f"`steersman home trash restore {thing.id}` restores it"
             )
-        if not found.due:
+        if not due:
             return
         with self.ledger.changing() as book:
-            for thing in [mark.thing for mark in found.due]:
+            for thing in due:
                 record = records[thing.of]
                 if book.records[record.agent, record.session].updated == thing.used:
                     self.ledger.write(record, "outlive", now)

@@ -121,8 +121,8 @@ class SavedQueues:
             Thing(kind="queue", of=row.session, used=row.updated, where=row.folder)
             for row in saved.values()
         ]
-        found = self._trash.look("queue", things, moments, now, hours)
-        for thing, why in found.new:
+        new, due = self._trash.look("queue", things, moments, now, hours)
+        for thing, why in new:
             if not self.store.is_owned(thing.of):
                 with suppress(StoreDamaged, OSError, ConfigError):  # or at another start
                     thing = replace(thing, what=_texts(self.of(saved[thing.of])))
@@ -133,12 +133,12 @@ class SavedQueues:
                             f"{age(now - thing.used)} (kept for {hours:g} hours), is in the trash now: "
                             f"{thing.what}. `steersman home trash restore {thing.id}` restores it"
                         )
-        for mark in found.due:
+        for thing in due:
             with suppress(StoreBusy, StoreDamaged):  # the new owner reports the queue
-                gone = _texts(self.discard(mark.thing.of))
-                self._trash.take_out(mark.thing)
+                gone = _texts(self.discard(thing.of))
+                self._trash.take_out(thing)
                 if gone:
-                    yield f"Deleted from the trash: the saved queue of session {mark.thing.of}: {gone}"
+                    yield f"Deleted from the trash: the saved queue of session {thing.of}: {gone}"
 
 
 def _texts(saved: Saved) -> str:

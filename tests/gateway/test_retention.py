@@ -3,12 +3,13 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from steersman.gateway.home.retention import is_saved, moments_of
-from steersman.gateway.home.trash import DAY, HOUR, Thing, Trash, TrashLook, known_age
+from steersman.gateway.home.trash import DAY, HOUR, Thing, Trash, known_age
 from steersman.journal.store import SessionRow
 from steersman.machines.errors import UsageError
 
@@ -78,10 +79,10 @@ def test_age_is_never_more_than_the_leaps_and_the_time_that_passed(seed: int) ->
         assert age <= real - NOW + leaps * DAY
 
 
-def looked(trash: Trash, moments: Sequence[float], now: float, hours: float = 168) -> TrashLook:
+def looked(trash: Trash, moments: Sequence[float], now: float, hours: float = 168) -> Any:
     """Look at the one thing, and put it into the trash if it is due."""
     found = trash.look("queue", [THING], moments, now, hours)
-    for thing, why in found.new:
+    for thing, why in found[0]:
         trash.put(thing, why, moments, now, hours)
     return found
 
@@ -92,9 +93,9 @@ def test_a_thing_goes_after_as_long_again_in_the_trash(tmp_path: Path) -> None:
     for day in range(1, 20):
         moments.append(NOW + day * DAY)
         found = looked(Trash(tmp_path), moments, NOW + day * DAY + HOUR)
-        if found.new:
+        if found[0]:
             seen[day] = "trash"
-        if found.due:
+        if found[1]:
             seen[day] = "due"
             trash.take_out(THING)
             break
@@ -108,7 +109,7 @@ def test_one_start_with_a_wrong_clock_deletes_and_trashes_nothing(
     """Neither that start, nor the start after it with the right clock, nor one with a wrong one again."""
     trash, moments = Trash(tmp_path), [NOW]
     for now in (NOW + leap, NOW + HOUR, NOW + leap + HOUR, NOW + 2 * HOUR):
-        assert looked(trash, moments, now) == TrashLook(new=[], due=[])
+        assert looked(trash, moments, now) == ([], [])
         moments.append(now)
 
 
@@ -117,20 +118,20 @@ def test_however_short_things_are_kept_the_trash_keeps_them_for_more_than_a_day(
 ) -> None:
     """With a retention of nothing, one recorded leap is enough for the trash, and for no more."""
     trash, moments = Trash(tmp_path), [NOW, NOW + HOUR]
-    assert looked(trash, moments, NOW + HOUR, 0).new
+    assert looked(trash, moments, NOW + HOUR, 0)[0]
     moments.append(NOW + 300 * DAY)
-    assert looked(trash, moments, NOW + 300 * DAY, 0) == TrashLook(new=[], due=[])
+    assert looked(trash, moments, NOW + 300 * DAY, 0) == ([], [])
     moments.append(NOW + 300 * DAY + HOUR)
-    assert looked(trash, moments, NOW + 301 * DAY, 0).due
+    assert looked(trash, moments, NOW + 301 * DAY, 0)[1]
 
 
 def test_what_is_used_leaves_the_trash(tmp_path: Path) -> None:
     """A later use voids the mark, and its age begins anew."""
     trash, moments = Trash(tmp_path), [NOW, *DAYS]
-    assert looked(trash, moments, DAYS[-1]).new
+    assert looked(trash, moments, DAYS[-1])[0]
     assert trash.holds("queue") == {"old": NOW}
     used = replace(THING, used=DAYS[-1])
-    assert trash.look("queue", [used], moments, DAYS[-1], 168) == TrashLook(new=[], due=[])
+    assert trash.look("queue", [used], moments, DAYS[-1], 168) == ([], [])
     assert trash.holds("queue") == {}
 
 
@@ -138,7 +139,7 @@ def test_the_mark_of_what_is_gone_goes(tmp_path: Path) -> None:
     """A crash between a deletion and the end of its mark leaves nothing that another thing could meet."""
     trash, moments = Trash(tmp_path), [NOW, *DAYS]
     looked(trash, moments, DAYS[-1])
-    assert trash.look("queue", [], moments, DAYS[-1], 168) == TrashLook(new=[], due=[])
+    assert trash.look("queue", [], moments, DAYS[-1], 168) == ([], [])
     assert trash.marks() == {}
 
 
@@ -150,22 +151,22 @@ def test_what_is_restored_is_as_new(tmp_path: Path) -> None:
     assert trash.holds("queue") == {}
     with pytest.raises(UsageError, match="`que` is not in the trash"):
         trash.named("que")
-    assert looked(trash, moments, DAYS[-1]) == TrashLook(new=[], due=[])
+    assert looked(trash, moments, DAYS[-1]) == ([], [])
     later = [*moments, *(moment + 8 * DAY for moment in DAYS)]
-    assert looked(trash, later, later[-1]).new
+    assert looked(trash, later, later[-1])[0]
 
 
 def test_a_budget_marks_and_more_room_takes_the_mark_away(tmp_path: Path) -> None:
     """What is far over the budget goes after more than a day in the trash, not at once."""
     trash, moments = Trash(tmp_path), [NOW, NOW + HOUR]
-    ((thing, why),) = trash.look("queue", [THING], moments, NOW + HOUR, 168, {"old"}, {"old"}).new
+    ((thing, why),) = trash.look("queue", [THING], moments, NOW + HOUR, 168, {"old"}, {"old"})[0]
     assert why == "budget"
     trash.put(thing, why, moments, NOW + HOUR, 168)
     for more, due in ((400 * DAY, 0), (400 * DAY + HOUR, 1)):
         moments.append(NOW + more)
         found = trash.look("queue", [THING], moments, NOW + more, 168, {"old"}, {"old"})
-        assert len(found.due) == due
-    assert looked(trash, moments[:2], NOW + HOUR) == TrashLook(new=[], due=[])
+        assert len(found[1]) == due
+    assert looked(trash, moments[:2], NOW + HOUR) == ([], [])
     assert trash.marks() == {}
 
 
@@ -187,4 +188,4 @@ def test_a_mark_that_is_not_readable_is_none(tmp_path: Path) -> None:
     looked(trash, moments, DAYS[-1])
     (tmp_path / "trash" / "queue-old.json").write_text('{"thing": 5}')
     assert trash.marks() == {}
-    assert looked(trash, moments, DAYS[-1]).new
+    assert looked(trash, moments, DAYS[-1])[0]

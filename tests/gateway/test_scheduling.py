@@ -14,7 +14,6 @@ from support.until import looked_until
 
 from steersman.gateway.host import scheduling
 from steersman.gateway.host.scheduling import (
-    DueTimes,
     Occurrences,
     Scheduler,
     client_id_of,
@@ -39,9 +38,20 @@ def at(text: str, day: int = 0) -> float:
     return DAY + day * 86_400 + hours * 3_600 + minutes * 60 + sum(more)
 
 
-def verdict(begin: Sequence[float] = (), missed: float | None = None, count: int = 0) -> DueTimes:
-    """Make a verdict."""
-    return DueTimes(begin=tuple(begin), missed=missed, count=count)
+Verdict = tuple[list[float], float | None, int]
+
+
+def verdict(begin: Sequence[float] = (), missed: float | None = None, count: int = 0) -> Verdict:
+    """Make a verdict: what begins, and the newest of so many that are passed over."""
+    return list(begin), missed, count
+
+
+def decided(
+    schedule: ScheduleSettings, watch: Watch, now: float, known: Sequence[float]
+) -> Verdict:
+    """Return what is decided in the same form."""
+    begin, late = decide(schedule, watch, now, known, UTC)
+    return begin, late[-1] if late else None, len(late)
 
 
 # What is due --------------------------------------------------------------------------------------
@@ -78,19 +88,19 @@ def test_what_is_due(
     now: float,
     known: tuple[float, ...],
     rule: str,
-    expected: DueTimes,
+    expected: Verdict,
 ) -> None:
     """By the clock, by what was decided before, and by the rule for missed ones."""
     asked = replace(schedule, missed=rule)
     watch = Watch(schedule=schedule.name, timing=schedule.cron, upto=upto)
-    assert decide(asked, watch, now, known, UTC) == expected
+    assert decided(asked, watch, now, known) == expected
 
 
 def test_what_is_not_remembered_any_more_does_not_begin() -> None:
     """A clock that is set back by years repeats nothing, also nothing that was forgotten."""
     watch = Watch(schedule="hourly", timing="x", upto=at("7:30"), floor=at("9:00"))
-    assert decide(HOURLY, watch, at("8:30"), (), UTC) == verdict()
-    assert decide(HOURLY, watch, at("10:00"), (), UTC) == verdict([at("10:00")])
+    assert decided(HOURLY, watch, at("8:30"), ()) == verdict()
+    assert decided(HOURLY, watch, at("10:00"), ()) == verdict([at("10:00")])
 
 
 def test_a_schedule_counts_from_when_it_was_seen_and_a_single_time_always() -> None:
