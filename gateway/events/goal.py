@@ -57,19 +57,19 @@ def _details(goal: GoalRecord, goals: GoalsRecord) -> c.GoalDetails:
             c.GateOutcome(command=gate.command, passed=gate.passed, exit_code=gate.exit_code)
             for gate in goal.gate_results
         ],
-        verdict=_last_verdict(last) if last else None,
+        verdict=_verdict_view(last) if last else None,
         next=_in_line(goals),
     )
 
 
-def _last_verdict(last: VerdictRecord) -> c.VerdictView:
+def _verdict_view(judged: VerdictRecord | e.GoalJudged) -> c.VerdictView:
     return c.VerdictView(
-        turn=last.turn,
-        verdict=last.verdict,
-        reason=last.reason or last.fault,
-        by=last.by,
-        usable=not last.fault,
-        condition=last.condition,
+        turn=judged.turn,
+        verdict=judged.verdict,
+        reason=judged.reason or judged.fault,
+        by=judged.by,
+        usable=not judged.fault,
+        condition=judged.condition,
     )
 
 
@@ -87,7 +87,8 @@ def of_goal(entry: e.Entry, goals: GoalsRecord, at: c.Stamp) -> list[c.Event]:
         case e.GoalSet():
             return [_changed(goals.goals[entry.goal], at)]
         case e.GoalJudged():
-            return [_verdict(entry, at), _changed(goals.goals[entry.goal], at)]
+            verdict = c.VerdictEvent(type="verdict", **at, **_verdict_view(entry))
+            return [verdict, _changed(goals.goals[entry.goal], at)]
         case e.TurnEnded() | e.Interrupted():
             goal = goals.goal
             is_its = goal is not None and goal.last_turn == entry.turn and not goal.is_over
@@ -105,16 +106,3 @@ def of_goal(entry: e.Entry, goals: GoalsRecord, at: c.Stamp) -> list[c.Event]:
 
 def _changed(goal: GoalRecord, at: c.Stamp) -> c.GoalEvent:
     return c.GoalEvent(type="goal", **at, **_view(goal))
-
-
-def _verdict(entry: e.GoalJudged, at: c.Stamp) -> c.VerdictEvent:
-    return c.VerdictEvent(
-        type="verdict",
-        **at,
-        verdict=entry.verdict,
-        reason=entry.reason or entry.fault,
-        condition=entry.condition,
-        turn=entry.turn,
-        by=entry.by,
-        usable=not entry.fault,
-    )
