@@ -78,8 +78,10 @@ class SessionClient:
         """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
         found = self.texts.classify(text, explicit)
         if found.intent is Intent.COMMAND:
+            from .commands.registry import parse  # all commands, which most sessions never need
+
             try:
-                call = self.texts.parse(found)
+                call = parse(found.command, found.argument)
             except UsageError as mistake:
                 return obey(self, found.command, mistake, client_id)
             return self.run(call, client_id, user)

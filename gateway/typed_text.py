@@ -81,12 +81,6 @@ class TextReader:
         intent = self.classify(text).intent
         return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
 
-    def parse(self, found: Classification) -> CommandCall:
-        """Read the command that a text is. Raises `UsageError`."""
-        from .commands.registry import parse
-
-        return parse(found.command, found.argument)
-
     def nearest_command(self, text: str) -> str:
         """Say which command was probably meant."""
         from difflib import get_close_matches
