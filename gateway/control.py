@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .client import SessionClient
     from .commands.command import CommandCall
     from .host.host import Host
+    from .mail_reader import MailReader
 
 
 LOGGER = logging.getLogger("steersman")
@@ -51,28 +52,53 @@ Params = dict[str, Any]
 
 
 class ControlServer:
-    """Serves one host's sessions; lives on the runtime's loop."""
+    """How other programs reach a host's sessions: by its control socket, and by their mailboxes (`mail`).
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._folder = PrivateFolder.open(host.paths.state, create=True).subfolder(
-            SOCKETS, create=True
-        )
+    `opening` opens a session for another program, where this one does that; it gets the parameters of
+    `begin`. `evicting` gives a session back, in a node. `woken` is called when mail has come, also for
+    sessions that no process owns.
+    """
+
+    def __init__(self, host: Host, mail: MailReader) -> None:
+        self._host, self.mail = host, mail
+        self._folder: PrivateFolder | None = None
         self._name = f"{host.runtime.node}.sock"
         self._server: asyncio.Server | None = None
         self._clients: dict[Client, asyncio.Task[None]] = {}
+        self.opening: Callable[[Params], Params] | None = None
+        self.evicting: Callable[[str], None] | None = None
+        self.woken: Callable[[], None] = lambda: None
 
-    async def start(self) -> None:
+    def listen(self) -> None:
+        """Open the control socket; a failure becomes a notice, and the session works without it."""
+        if self._folder is not None:
+            return
+        home = PrivateFolder.open(self._host.paths.state, create=True)
+        self._folder = home.subfolder(SOCKETS, create=True)
+        try:
+            self._host.runtime.run(self._start(self._folder))
+        except OSError as error:
+            self._host.notices.append(f"other terminals cannot reach this session: {error}")
+        self.mail.start()
+
+    def close(self) -> None:
+        """Take nothing more in. Idempotent."""
+        if self._folder is not None:
+            folder, self._folder = self._folder, None
+            self._host.runtime.run(self._end(folder))
+        self.mail.close()
+
+    async def _start(self, folder: PrivateFolder) -> None:
         """Begin to listen; sockets that dead processes left are removed. Raises `OSError`."""
-        for name in os.listdir(self._folder.path):
-            if name.endswith(".sock") and _is_dead(self._folder.address(name)):
-                self._folder.remove(name)
+        for name in os.listdir(folder.path):
+            if name.endswith(".sock") and _is_dead(folder.address(name)):
+                folder.remove(name)
         self._server = await asyncio.start_unix_server(
-            self._accept, self._folder.address(self._name), limit=LINE_LIMIT
+            self._accept, folder.address(self._name), limit=LINE_LIMIT
         )
-        self._folder.narrow(self._name)
+        folder.narrow(self._name)
 
-    async def aclose(self) -> None:
+    async def _end(self, folder: PrivateFolder) -> None:
         """Stop listening, and disconnect every client."""
         if self._server is not None:
             self._server.close()
@@ -81,8 +107,8 @@ class ControlServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._folder.remove(self._name)
-        self._folder.close()
+        folder.remove(self._name)
+        folder.close()
 
     def is_followed(self, session: str) -> bool:
         """Whether a client gets the events of a session; any thread."""

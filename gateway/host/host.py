@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from ...actors.agent_profile import AgentProfile
 from ...actors.runtime import REPLY_TIMEOUT, Runtime
@@ -91,7 +90,7 @@ class Host:
         self.observers = SessionObservers(self, environ)
         self.opener = SessionOpener(self, environ, sandbox)
         self.upkeep = Upkeep(self)
-        self.endpoint = Endpoint(self)
+        self.endpoint = ControlServer(self, MailReader(self))
 
     @property
     def event_bus(self) -> EventBus:
@@ -313,43 +312,3 @@ class Host:
         conversation = SessionClient(self, session, folder, model)
         self.conversations[session] = conversation
         return conversation
-
-
-class Endpoint:
-    """How other programs reach a host's sessions: by its control socket, and by their mailboxes (`mail`).
-
-    `opening` opens a session for another program, where this one does that; it gets the parameters of
-    `begin`. `evicting` gives a session back, in a node. `woken` is called when mail has come, also for
-    sessions that no process owns.
-    """
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._control: ControlServer | None = None
-        self.mail = MailReader(host)
-        self.opening: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-        self.evicting: Callable[[str], None] | None = None
-        self.woken: Callable[[], None] = lambda: None
-
-    def listen(self) -> None:
-        """Open the control socket; a failure becomes a notice, and the session works without it."""
-        if self._control is not None:
-            return
-        control = ControlServer(self._host)
-        try:
-            self._host.runtime.run(control.start())
-        except OSError as error:
-            self._host.notices.append(f"other terminals cannot reach this session: {error}")
-        self._control = control
-        self.mail.start()
-
-    def is_followed(self, session: str) -> bool:
-        """Whether another program follows a session of this one."""
-        return self._control is not None and self._control.is_followed(session)
-
-    def close(self) -> None:
-        """Take nothing more in. Idempotent."""
-        if self._control is not None:
-            control, self._control = self._control, None
-            self._host.runtime.run(control.aclose())
-        self.mail.close()
