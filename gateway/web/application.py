@@ -203,14 +203,14 @@ class Api:
         self, request: Request, session: str, number: int, body: ask.Editing
     ) -> answers.Done:
         """Keep a waiting message from starting for 30 seconds; repeat it while a person edits."""
-        answer = await self._desk.begin_edit(session, number, _editor(request, body))
+        answer = await self._desk.edits.begin(session, number, _editor(request, body))
         if not answer["ok"]:
             raise RequestRefused(str(answer["reason"]))
         return answers.Done(ok=True)
 
     async def end_edit(self, request: Request, session: str, body: ask.Editing) -> answers.Done:
         """Let go of the message that is edited."""
-        await self._desk.end_edit(session, _editor(request, body))
+        await self._desk.edits.end(session, _editor(request, body))
         return answers.Done(ok=True)
 
     async def drop_message(self, request: Request, number: int) -> Receipt:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, closing, suppress
 from datetime import datetime
 from functools import partial
@@ -72,22 +72,17 @@ class Edits:
 
     A terminal holds such a message for as long as it is connected. A request of HTTP is over at once, so
     here it is held for some seconds, which the client renews; where it goes away, the message is let go.
-    `find` returns what carries out requests for a session, wherever that is open; none: nowhere.
-    `ask` has it carry one out.
     """
 
-    def __init__(
-        self,
-        find: Callable[[str], Awaitable[Holder | None]],
-        ask: Callable[[Holder, str, str, dict[str, Any]], Awaitable[Any]],
-    ) -> None:
-        self._find, self._ask = find, ask
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self._held: dict[Key, tuple[Holder, asyncio.TimerHandle]] = {}
         self._order = WeakValueDictionary[Key, asyncio.Lock]()
         self._ending = BackgroundTasks()
 
     async def begin(self, session: str, number: int, editor: str) -> dict[str, Any]:
         """Hold a message, or hold it on; return `{ok, reason}`. Raises `SteersmanError`."""
+        session = (await asyncio.to_thread(self._desk.row, session)).session
         key = (session, editor)
         async with self._order.setdefault(key, asyncio.Lock()):
             holder = self._taken(key)
@@ -95,15 +90,15 @@ class Edits:
             try:
                 if holder is not None:
                     with suppress(SteersmanError):  # its session is open elsewhere now, or nowhere
-                        answer = await self._hold(holder, session, number)
+                        answer = await self._desk.ask(holder, session, "edit", {"number": number})
                 if holder is None or not answer["ok"]:
                     await self._close(holder)
                     if len(self._held) >= MOST:
                         raise UsageError("too many messages are being edited", "finish some")
-                    holder = await self._find(session)
+                    holder = await self._desk.client_of(session)
                     if holder is None:  # nothing in it starts
                         return {"ok": True}
-                    answer = await self._hold(holder, session, number)
+                    answer = await self._desk.ask(holder, session, "edit", {"number": number})
             finally:
                 if not answer["ok"]:
                     await self._close(holder)
@@ -114,18 +109,17 @@ class Edits:
 
     async def end(self, session: str, editor: str) -> None:
         """End the edit of a message in a session. Idempotent."""
-        key = (session, editor)
+        session = (await asyncio.to_thread(self._desk.row, session)).session
+        await self._end((session, editor))
+
+    async def _end(self, key: Key) -> None:
         async with self._order.setdefault(key, asyncio.Lock()):
             await self._close(self._taken(key))
 
     async def aclose(self) -> None:
         """Let go of everything."""
-        for session, editor in tuple(self._held):
-            await self.end(session, editor)
-
-    async def _hold(self, holder: Holder, session: str, number: int) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._ask(holder, session, "edit", {"number": number})
-        return answer
+        for key in tuple(self._held):
+            await self._end(key)
 
     def _taken(self, key: Key) -> Holder | None:
         holder, timer = self._held.pop(key, (None, None))
@@ -134,7 +128,7 @@ class Edits:
         return holder
 
     def _expire(self, key: Key) -> None:
-        self._ending.start(self.end(*key))
+        self._ending.start(self._end(key))
 
     async def _close(self, holder: Holder | None) -> None:
         if holder is not None:
@@ -153,7 +147,7 @@ class Desk:
     def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
         self._hosts = hosts
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
-        self._edits = Edits(self._client, self._ask)
+        self.edits = Edits(self)
         self._reach = SessionReach(
             hosts.paths,
             os.environ,
@@ -163,11 +157,7 @@ class Desk:
             doorbell,
         )
 
-    async def aclose(self) -> None:
-        """Let go of the messages that are edited."""
-        await self._edits.aclose()
-
-    def _row(self, session: str) -> SessionRow:
+    def row(self, session: str) -> SessionRow:
         """Find a session. Raises `UnknownSession`."""
         try:
             return self._hosts.row(session)
@@ -211,7 +201,7 @@ class Desk:
 
         It may be a subagent's.
         """
-        return described(self._hosts.store, self._row(session).session, self._is_here)
+        return described(self._hosts.store, self.row(session).session, self._is_here)
 
     def open(self, params: dict[str, Any]) -> SessionInfo:
         """Begin a session, or take one up; see `Hosts.open_for`."""
@@ -219,23 +209,23 @@ class Desk:
 
     async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
         """Carry out a method of the control socket for a session, which is taken up if need be."""
-        row = await asyncio.to_thread(self._row, session)
+        row = await asyncio.to_thread(self.row, session)
         for _ in range(2):
             with suppress(UnknownSession):  # its owner has just left
-                if (client := await self._client(row.session)) is not None:
+                if (client := await self.client_of(row.session)) is not None:
                     with closing(client):
-                        return await self._ask(client, row.session, method, params)
+                        return await self.ask(client, row.session, method, params)
                 await asyncio.to_thread(self._hosts.resume, row.session)
         raise StoreBusy(f"session `{row.session}` changes its owner just now", "try again")
 
-    async def _client(self, session: str) -> Holder | None:
+    async def client_of(self, session: str) -> Holder | None:
         """Return what carries out requests for a session; none where no program has it open."""
         if (host := self._hosts.host_of(session)) is not None:
             return Requests(host)
         owner = await asyncio.to_thread(self._reach.owner, session)
         return self._reach.remote(session, owner) if owner is not None else None
 
-    async def _ask(self, client: Holder, session: str, method: str, params: dict[str, Any]) -> Any:
+    async def ask(self, client: Holder, session: str, method: str, params: dict[str, Any]) -> Any:
         """Have a client carry a method out; a process that does not answer takes few of the threads."""
         if isinstance(client, Requests):
             return await client.call(method, {"session": session, **params})
@@ -253,16 +243,6 @@ class Desk:
         finally:
             turn.release()
 
-    async def begin_edit(self, session: str, number: int, editor: str) -> dict[str, Any]:
-        """Keep a waiting message from starting for some seconds; see `Edits.begin`."""
-        row = await asyncio.to_thread(self._row, session)
-        return await self._edits.begin(row.session, number, editor)
-
-    async def end_edit(self, session: str, editor: str) -> None:
-        """End the edit of a message in a session. Idempotent."""
-        row = await asyncio.to_thread(self._row, session)
-        await self._edits.end(row.session, editor)
-
     async def queue(self, session: str) -> SessionQueue:
         """Return the queue."""
         return await self._look(session, "queue", self._stored_queue)
@@ -274,16 +254,16 @@ class Desk:
         """
         if not at:
             return await self._look(session, "inspect", self._dump)
-        row = await asyncio.to_thread(self._row, session)
+        row = await asyncio.to_thread(self.row, session)
         return await asyncio.to_thread(self._dump, row, at)
 
     async def _look(self, session: str, method: str, stored: Callable[[SessionRow], T]) -> T:
-        row = await asyncio.to_thread(self._row, session)
-        client = await self._client(row.session)
+        row = await asyncio.to_thread(self.row, session)
+        client = await self.client_of(row.session)
         if client is None:
             return await asyncio.to_thread(stored, row)
         with closing(client):
-            found: T = await self._ask(client, row.session, method, {})
+            found: T = await self.ask(client, row.session, method, {})
             return found
 
     def _stored_queue(self, row: SessionRow) -> SessionQueue:
@@ -298,14 +278,14 @@ class Desk:
 
     def sequence(self, session: str, at: int) -> PlainTextResponse:
         """Return the messages of the last turn up to an entry, as Mermaid text."""
-        row = self._row(session)
+        row = self.row(session)
         seq = min(at, row.seq) if at else row.seq
         drawn = last_turn(self._hosts.store, row.session, seq, Redactor(os.environ))
         return PlainTextResponse(drawn)
 
     def why(self, session: str, message: str) -> StoryView:
         """Return the history of a message, by its number, id or client id, and where it stands."""
-        row, store, redactor = self._row(session), self._hosts.store, Redactor(os.environ)
+        row, store, redactor = self.row(session), self._hosts.store, Redactor(os.environ)
         is_owned = store.is_owned(row.session)
         story, _ = story_of(store, row, message, redactor, is_owned=is_owned)
         data: StoryView = redactor.data(story)
@@ -313,7 +293,7 @@ class Desk:
 
     def page(self, session: str, after: int, upto: int) -> list[Event]:
         """Return the events of the journal after one entry, up to another one."""
-        row, store = self._row(session), self._hosts.store
+        row, store = self.row(session), self._hosts.store
         read = pages(store, row.session, after, min(upto, row.seq))
         return [cast("Event", event.data) for _, page in read for event in page]
 
@@ -322,7 +302,7 @@ class Desk:
 
         A client of a session in which nothing was said is told of others' queues.
         """
-        row = await asyncio.to_thread(self._row, session)
+        row = await asyncio.to_thread(self.row, session)
         follower = Follower(self._reach, row.session, after)
         is_new = not after
         async with aclosing(follower.batches()) as batches:

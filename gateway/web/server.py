@@ -311,7 +311,7 @@ async def serve(
             gateways_running(gateways, paths.state, environ),
         ):
             await server.serve(sockets=[listener])
-        await desk.aclose()
+        await desk.edits.aclose()
     finally:
         if node is not None:
             await asyncio.to_thread(node.end)
