@@ -7,14 +7,12 @@ what a person deletes by name is deleted at once.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Thread
 
 from ...journal.store import SessionRow, Store
-from ...machines.errors import SteersmanError, StoreBusy, UnknownSession
+from ...machines.errors import StoreBusy, UnknownSession
 from ...machines.value import Value
 from ...workflows.config import Config
 from ...workflows.home_folder import expanded
@@ -22,12 +20,7 @@ from ...workflows.home_place import Storage
 from ...workflows.paths import Paths
 from ...workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ..host.offline_writer import claimed
-from ..wording.formats import size_text
 from .trash import HOUR, NEVER, Kind, Thing, Trash, known_age
-
-NAMED = 5
-"""Sessions that a message names; of the others it gives the number."""
-
 
 # Deletion of a session ----------------------------------------------------------------------------
 
@@ -198,83 +191,3 @@ def _remove(folder: Path) -> int:
     freed = size_of(folder)
     shutil.rmtree(folder, ignore_errors=True)
     return freed
-
-
-# At the start of a program ------------------------------------------------------------------------
-
-
-class StorageLimit:
-    """Keeps what sessions left on the disk under `checkpoints.budget`; `say` informs the user."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        store: Store,
-        trash: Trash,
-        config: Config,
-        queues: Path,
-        say: Callable[[str], None],
-    ) -> None:
-        self._storage, self._store, self._trash = storage, store, trash
-        self._limit, self._say, self._queues = config.checkpoints.budget, say, queues
-        self._hours = config.auto_queue.persistence.retention_hours
-        self._thread: Thread | None = None
-        self._is_closing = False
-
-    def keep(self) -> None:
-        """Check once, in a thread: put the oldest copies into the trash, delete what was there long."""
-        if self._thread is None:
-            # a daemon: if a signal arrives while it starts, no code would stop it
-            self._thread = Thread(target=self._keep, name="steersman-storage-limit", daemon=True)
-            self._thread.start()
-
-    def close(self) -> None:
-        """Delete nothing further, and wait for a deletion in progress; the next start continues."""
-        self._is_closing = True
-        if self._thread is not None and self._thread.is_alive():
-            self._thread.join()
-
-    def _keep(self) -> None:
-        if self._is_closing:
-            return
-        try:
-            retention = Retention(
-                self._store,
-                self._storage,
-                self._trash,
-                time.time(),
-                self._hours,
-                by_age=False,
-                stops=lambda: self._is_closing,
-            )
-            done = retention.copies(self._limit)
-            for swept, what in (
-                (done, "the copies of files"),
-                (retention.outputs(), "the long outputs"),
-                (retention.sessions(self._queues), "everything"),
-            ):
-                if swept.gone:
-                    self._say(f"Deleted from the trash: {what} of {_named(swept.gone)}.")
-        except (OSError, SteersmanError) as error:
-            self._say(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
-        else:
-            self._report(done)
-
-    def _report(self, done: Swept) -> None:
-        left = size_of(self._storage.copies)
-        takes = f"{size_text(left)}, and `checkpoints.budget` is {size_text(self._limit)}"
-        if done.new:
-            self._say(
-                f"Copies of files take {takes}: those of these sessions are in the trash now: "
-                f"{_named(done.new)}. `steersman home trash` shows and restores them."
-            )
-        if left > self._limit and not self._is_closing and not self._trash.holds("copies"):
-            self._say(
-                f"Copies of files take {takes}, but they are still needed. "
-                "`steersman sessions list --size` shows the sessions."
-            )
-
-
-def _named(sessions: Sequence[str]) -> str:
-    more = len(sessions) - NAMED
-    return ", ".join(sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -190,7 +190,7 @@ class Host:
         if self.launch.mode:
             conversation.ask(m.PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
-            self.upkeep.limit.keep()
+            self.upkeep.keep_within_budget()
             self.endpoint.mail.read(session)
         return conversation
 
@@ -262,7 +262,7 @@ class Host:
         """Leave all sessions, end all processes, close the store. Idempotent."""
         self.endpoint.close()
         self.runtime.leave_all()
-        self.upkeep.limit.close()
+        self.upkeep.close()
         self.observers.finish()
         for model in self.opener.profiles.dismiss():
             self.runtime.run(model.aclose())

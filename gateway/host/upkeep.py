@@ -3,42 +3,109 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
-from ...machines.errors import ConfigError
+from ...machines.errors import ConfigError, SteersmanError
 from ...ports.process.leftover import orphaned_commands
-from ..home.retention import StorageLimit, queues_folder
+from ...workspace.prune import size_of
+from ..home.retention import Retention, Swept, queues_folder
 from ..home.trash import Trash
 from ..views.saved_queues import SavedQueues
+from ..wording.formats import size_text
 
 if TYPE_CHECKING:
     from .host import Host
 
+NAMED = 5
+"""Sessions that a message names; of the others it gives the number."""
+
 
 class Upkeep:
-    """That of the home in which a process has sessions; `limit` bounds what they leave on the disk."""
+    """That of the home in which a host has sessions."""
 
     def __init__(self, host: Host) -> None:
-        self._paths, self._config = host.paths, host.config
+        self._host = host
         self.trash = Trash(host.paths.state)
         self.saved_queues = SavedQueues(host, self.trash)
-        storage, queues = host.runtime.shared.storage, queues_folder(host.paths, host.config)
-        self.limit = StorageLimit(
-            storage, host.store, self.trash, host.config, queues, host.complain
-        )
         self.has_begun = False
+        self._hours = host.config.auto_queue.persistence.retention_hours
+        self._thread: Thread | None = None
+        self._is_closing = False
 
     def begin(self) -> Iterator[str]:
         """Throw away what was outlived, and yield what there is to say of it and of what was left."""
-        now = time.time()
-        hours = self._config.auto_queue.persistence.retention_hours
-        yield from self.saved_queues.expire(now, hours)
+        now, paths = time.time(), self._host.paths
+        yield from self.saved_queues.expire(now, self._hours)
         yield from orphaned_commands()
-        if (self._paths.state / "agents").is_dir():  # an external agent has reported
+        if (paths.state / "agents").is_dir():  # an external agent has reported
             from ..views.restore_service import outlived_elsewhere
 
-            yield from outlived_elsewhere(self._paths, self._config.restore.retention_hours)
+            yield from outlived_elsewhere(paths, self._host.config.restore.retention_hours)
         with suppress(OSError, ConfigError):  # a full disk only makes the home look younger
             self.trash.note_start(now)
+
+    def keep_within_budget(self) -> None:
+        """Keep what sessions left on the disk under `checkpoints.budget`: look once, in a thread.
+
+        The oldest copies are put into the trash, and what was there long is deleted.
+        """
+        if self._thread is None:
+            # a daemon: if a signal arrives while it starts, no code would stop it
+            self._thread = Thread(target=self._keep, name="steersman-storage-limit", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Delete nothing further, and wait for a deletion in progress; the next start continues."""
+        self._is_closing = True
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+
+    def _keep(self) -> None:
+        if self._is_closing:
+            return
+        host, storage = self._host, self._host.runtime.shared.storage
+        try:
+            retention = Retention(
+                host.store,
+                storage,
+                self.trash,
+                time.time(),
+                self._hours,
+                by_age=False,
+                stops=lambda: self._is_closing,
+            )
+            done = retention.copies(host.config.checkpoints.budget)
+            queues = queues_folder(host.paths, host.config)
+            for swept, what in (
+                (done, "the copies of files"),
+                (retention.outputs(), "the long outputs"),
+                (retention.sessions(queues), "everything"),
+            ):
+                if swept.gone:
+                    host.complain(f"Deleted from the trash: {what} of {_named(swept.gone)}.")
+        except (OSError, SteersmanError) as error:
+            host.complain(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
+        else:
+            self._report(done, size_of(storage.copies))
+
+    def _report(self, done: Swept, left: int) -> None:
+        budget = self._host.config.checkpoints.budget
+        takes = f"{size_text(left)}, and `checkpoints.budget` is {size_text(budget)}"
+        if done.new:
+            self._host.complain(
+                f"Copies of files take {takes}: those of these sessions are in the trash now: "
+                f"{_named(done.new)}. `steersman home trash` shows and restores them."
+            )
+        if left > budget and not self._is_closing and not self.trash.holds("copies"):
+            self._host.complain(
+                f"Copies of files take {takes}, but they are still needed. "
+                "`steersman sessions list --size` shows the sessions."
+            )
+
+
+def _named(sessions: Sequence[str]) -> str:
+    more = len(sessions) - NAMED
+    return ", ".join(sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")

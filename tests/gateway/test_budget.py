@@ -4,12 +4,14 @@ import os
 import threading
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any, cast
 
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway.home.retention import StorageLimit
 from steersman.gateway.home.trash import DAY, Trash
+from steersman.gateway.host.upkeep import Upkeep
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Commit, SessionRow, StoredEntry
 from steersman.workflows.config import load
@@ -55,13 +57,15 @@ def left(tmp_path: Path) -> set[str]:
     return {path.stem.removeprefix("ledger-") for path in found}
 
 
-def limit(tmp_path: Path, store: MemoryStore, said: SimpleQueue[str]) -> StorageLimit:
-    """Make the limit of one byte."""
+def limit(tmp_path: Path, store: MemoryStore, said: SimpleQueue[str]) -> Upkeep:
+    """Make the upkeep of a home with the limit of one byte."""
     paths = Paths(config=tmp_path, state=tmp_path, cache=tmp_path)
     (tmp_path / "config.toml").write_text('[checkpoints]\nbudget = "1 B"\n')
     config = load(paths, tmp_path, {})
-    storage = Storage(folder=tmp_path)
-    return StorageLimit(storage, store, Trash(tmp_path), config, tmp_path / "queues", said.put)
+    shared = SimpleNamespace(storage=Storage(folder=tmp_path))
+    host = SimpleNamespace(paths=paths, config=config, store=store, complain=said.put)
+    host.runtime = SimpleNamespace(shared=shared)
+    return Upkeep(cast("Any", host))
 
 
 def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
     def start(day: float) -> None:
         Trash(tmp_path).note_start(day * DAY)
         budget = limit(tmp_path, store, said)
-        budget.keep()
+        budget.keep_within_budget()
         for thread in threading.enumerate():
             if thread.name == "steersman-storage-limit":
                 thread.join()
@@ -95,7 +99,7 @@ def test_leaving_waits_for_no_further_deletion(tmp_path: Path) -> None:
     said: SimpleQueue[str] = SimpleQueue()
     budget = limit(tmp_path, home(tmp_path, row("over")), said)
     budget.close()
-    budget.keep()
+    budget.keep_within_budget()
     budget.close()
     assert left(tmp_path) == {"over"}
     assert said.empty()
@@ -107,7 +111,7 @@ def test_an_unreadable_store_is_reported_and_ends_nothing(tmp_path: Path) -> Non
     store.close()
     said: SimpleQueue[str] = SimpleQueue()
     budget = limit(tmp_path, store, said)
-    budget.keep()
+    budget.keep_within_budget()
     budget.close()
     assert said.get_nowait().startswith("copies of files cannot be kept within")
     assert left(tmp_path) == {"over"}
