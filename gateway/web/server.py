@@ -13,11 +13,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import h11
 import uvicorn
 from sse_starlette.sse import AppStatus
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
@@ -38,7 +43,6 @@ from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk
 from .log_lines import log_event
-from .page import page_routes
 from .probes import Metrics, probe_routes
 
 LOGGER = logging.getLogger("steersman")
@@ -57,6 +61,7 @@ CROWDED = 1.0
 """Seconds before the next attempt when no connection could be accepted: too many files are open."""
 WORKERS = 32
 """Threads for what blocks: the journal, and the sessions of other programs."""
+PAGE = Path(__file__).parent / "page" / "assets"
 PARTING = 2
 """Seconds that answers may take when the server ends; streams are cut."""
 
@@ -91,8 +96,7 @@ class Protocol(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, {})
         self._strangers = strangers
-        self._deadline: asyncio.TimerHandle | None = None
-        self._look: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}  # for a request to come, and to be read
 
     def connection_made(self, transport: Any) -> None:
         """Begin a connection."""
@@ -110,7 +114,7 @@ class Protocol(H11Protocol):
         if self.is_expecting:
             self._expect()
         else:
-            self._cancel_deadline()
+            self._cancel("request")
 
     @property
     def is_expecting(self) -> bool:
@@ -125,7 +129,7 @@ class Protocol(H11Protocol):
     def resume_writing(self) -> None:
         """Forget it: the client has read everything."""
         super().resume_writing()
-        self._cancel_look()
+        self._cancel("reading")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End a connection."""
@@ -140,18 +144,14 @@ class Protocol(H11Protocol):
             transport.abort()
 
     def _expect(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.drop)
-
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        if "request" not in self._timers:
+            self._timers["request"] = self.loop.call_later(REQUEST_SECONDS, self.drop)
 
     def _look_later(self) -> None:
         waiting = self.transport.get_write_buffer_size()
-        self._cancel_look()
-        self._look = self.loop.call_later(READING_SECONDS, self._has_read, waiting)
+        self._cancel("reading")
+        look = self.loop.call_later(READING_SECONDS, self._has_read, waiting)
+        self._timers["reading"] = look
 
     def _has_read(self, before: int) -> None:
         if self.transport.get_write_buffer_size() < before:
@@ -159,15 +159,14 @@ class Protocol(H11Protocol):
         else:
             self.drop()
 
-    def _cancel_look(self) -> None:
-        if self._look is not None:
-            self._look.cancel()
-            self._look = None
+    def _cancel(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
 
     def _forget(self) -> None:
         self._strangers.remove(self.drop)
-        self._cancel_deadline()
-        self._cancel_look()
+        self._cancel("request")
+        self._cancel("reading")
 
 
 class WebServer(uvicorn.Server):
@@ -280,7 +279,8 @@ async def serve(
         access = Access(DeviceFile(paths.state), allowed, is_secure=certificate is not None)
         desk = Desk(hosts, doorbell)
         probes = probe_routes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
-        app = application(desk, access, [*probes, *page_routes()])
+        page = [Route("/", _page), Mount("/assets", StaticFiles(directory=PAGE))]
+        app = application(desk, access, [*probes, *page])
         server = WebServer(
             uvicorn.Config(
                 app,
@@ -317,6 +317,11 @@ async def serve(
             await asyncio.to_thread(node.end)
         await asyncio.to_thread(hosts.close)
         serving.close()
+
+
+async def _page(request: Request) -> Response:
+    """Send the page; the session that it shows is in its address."""
+    return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:
