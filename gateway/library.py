@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing, closing
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -739,12 +738,7 @@ class Home:
                 self._closing.close()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Leave every session, end every process that they started, close the journal."""
         host, self._open_host = self._open_host, None
         for let_go in (*self._runs.values(), *([host.close] if host is not None else [])):
@@ -835,11 +829,8 @@ class Home:
         refuse_run(row)
         if row.state == "finalized":
             raise UsageError(f"session `{row.session}` is finalized", _NEXT[_FINALIZED])
-        known = self._handles.get(row.session)
-        if known is not None and known.is_open:
+        if (known := self._open_handle(row.session, agent)) is not None:
             return known
-        if (there := host.open_conversation(row.session)) is not None:
-            return self._handle(there, agent)  # a command took it up in place of another one
         record = await asyncio.to_thread(load_record, host.store, row.session)
         own = [tool.schema.name for tool in agent.own_tools] if agent is not None else []
         tools = {*host.runtime.shared.toolbox.names, *own}
@@ -865,11 +856,8 @@ class Home:
         """
         host = self._host
         row = find_session(await asyncio.to_thread(host.store.sessions), session)
-        known = self._handles.get(row.session)
-        if known is not None and known.is_open:
-            return known
-        if (here := host.open_conversation(row.session)) is not None:
-            return self._handle(here)
+        if (here := self._open_handle(row.session)) is not None:
+            return here
         elsewhere = SessionElsewhere(SessionReach(*self._places, host.store), row.session)
         if not await asyncio.to_thread(lambda: elsewhere.is_open):
             raise UsageError(f"no program has session `{row.session}` open", _NEXT[_LEFT])
@@ -948,6 +936,16 @@ class Home:
     def _own(self, agent: Agent) -> OwnAgent:
         assert self._loop is not None
         return self._host.opener.own_agent(agent, self._loop)
+
+    def _open_handle(self, session: str, agent: Agent | None = None) -> SessionHandle | None:
+        """Return the handle of a session that is open here; none if it is not."""
+        known = self._handles.get(session)
+        if known is not None and known.is_open:
+            return known
+        there = self._host.open_conversation(
+            session
+        )  # a command took it up in place of another one
+        return self._handle(there, agent) if there is not None else None
 
     def _handle(self, conversation: SessionClient, agent: Agent | None = None) -> SessionHandle:
         output = agent.output if agent is not None else None
