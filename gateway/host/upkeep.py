@@ -41,9 +41,13 @@ class Upkeep:
         yield from self.saved_queues.expire(now, self._hours)
         yield from orphaned_commands()
         if (paths.state / "agents").is_dir():  # an external agent has reported
-            from ..views.restore_service import outlived_elsewhere
+            from ..views.restore_service import RestoreService
 
-            yield from outlived_elsewhere(paths, self._host.config.restore.retention_hours)
+            hours = self._host.config.restore.retention_hours
+            try:
+                yield from RestoreService(paths, hours).expire(now)
+            except (SteersmanError, OSError) as fault:  # no session fails to start because of it
+                yield f"the sessions of other agents cannot be read: {fault}"
         with suppress(OSError, ConfigError):  # a full disk only makes the home look younger
             self.trash.note_start(now)
 

@@ -150,18 +150,6 @@ def _key(record: RestoreRecord) -> str:
     return blake2b(text, digest_size=4).hexdigest()
 
 
-def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:
-    """Finalize the stale records of a home; returns a sentence about each, for people.
-
-    A record that cannot be read becomes a sentence, too, so
-    that no session fails to start because of it.
-    """
-    try:
-        return list(RestoreService(paths, hours).expire(time.time()))
-    except (SteersmanError, OSError) as fault:
-        return [f"the sessions of other agents cannot be read: {fault}"]
-
-
 def can_resume(record: RestoreRecord) -> bool:
     """Whether the agent has reported the session's id."""
     return not record.session.startswith("@")
