@@ -84,15 +84,10 @@ def usage_line(used: dict[str, Any]) -> str:
     share = f" ({100 * used['cache_read'] // used['input']} % cached)" if used["cache_read"] else ""
     parts = [f"{used['input']:,} tokens in{share}", f"{used['output']:,} out"]
     if used["cost"]:
-        parts.append(f"cost {cost_text(used['cost'])}")
+        parts.append(f"cost {used['cost']:.{2 if used['cost'] >= 1 else 4}f}")
     if "seconds" in used:
         parts.append(f"{used['seconds']:.0f} s")
     return ", ".join(parts)
-
-
-def cost_text(cost: float) -> str:
-    """Write an amount with as many digits as it needs."""
-    return f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"
 
 
 @command("limits", "settings", "Show the limits of the session; grant the same amount again.")
