@@ -20,7 +20,7 @@ import os
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ from .offline_writer import writing
 if TYPE_CHECKING:
     from ...restore.records import RestoreRecord
     from ..views.restore_service import RestoreService
+    from .host import Host
 
 WAITING = 200
 """Calls that may wait for a session; each further call is skipped, and that is journalled."""
@@ -207,17 +208,11 @@ def take_end(folder: Path, finalize: str) -> int | None:
 
 
 class HookReports:
-    """Journals what came of the hooks, and reports those that cannot be started, once each.
+    """Journals what came of a host's hooks, and reports those that cannot be started, once each."""
 
-    `report` tells a person what goes wrong: in which session, and a sentence. `secrets` are names of
-    environment variables that hold keys, besides those that say so.
-    """
-
-    def __init__(
-        self, runtime: Runtime, report: Callable[[str, str], None], secrets: Collection[str]
-    ) -> None:
-        self._runtime, self._report = runtime, report
-        self._redactor = Redactor(os.environ, secrets)
+    def __init__(self, host: Host) -> None:
+        self._host, self._runtime = host, host.runtime
+        self._redactor = Redactor(os.environ, host.config.key_variables)
         self._unstarted: set[HookSpec] = set()
         self._left: list[tuple[str, HookRan]] = []
 
@@ -252,7 +247,7 @@ class HookReports:
             return
         if spec not in self._unstarted:
             self._unstarted.add(spec)
-            self._report(session, text)
+            self._host.observers.report(session, text)
 
     def keep_left(self) -> None:
         """Journal the results of sessions that have ended, each under a lease for one commit."""
@@ -265,21 +260,15 @@ class HookReports:
 
 
 class HookRunner:
-    """Runs all hooks of one process; `receive` is for the loop's thread, the rest for any other."""
+    """Runs all hooks of one host; `receive` is for the loop's thread, the rest for any other."""
 
-    def __init__(
-        self,
-        specs: Sequence[HookSpec],
-        runtime: Runtime,
-        state: Path,
-        report: Callable[[str, str], None],
-        secrets: Collection[str] = (),
-    ) -> None:
-        """`report` and `secrets`: see `HookReports`."""
-        self._specs = list(specs)
-        self._runtime = runtime
-        self._reports = HookReports(runtime, report, secrets)
-        self._folder, self._begun = state / "hooks", time.time()
+    def __init__(self, host: Host) -> None:
+        self._specs = [
+            HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in host.config.hooks
+        ]
+        self._runtime = host.runtime
+        self._reports = HookReports(host)
+        self._folder, self._begun = host.paths.state / "hooks", time.time()
         self._lines: dict[str, deque[HookCall]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._is_awake = False

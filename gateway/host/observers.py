@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from ...actors.environment import Observer
-from ...ports.hooks import HookSpec
 from ...workflows.registry import EXTENSIONS
 from ..events.contract import Event
 from ..events.translation import EventPublisher
@@ -43,8 +42,7 @@ class SessionObservers:
         self.event_bus.subscribe(self._log.receive)
         self.outcomes = WeakValueDictionary[str, Outcomes]()
         self.recorders: tuple[Observer, ...] = ()
-        specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooks = HookRunner(specs, runtime, paths.state, self.report, keys)
+        self._hooks = HookRunner(host)
         self._telemetry: Telemetry | None = None
         if config.telemetry.endpoint:
             self._telemetry = EXTENSIONS.load("opentelemetry")(
