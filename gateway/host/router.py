@@ -25,8 +25,7 @@ class EventBus:
     """
 
     def __init__(self) -> None:
-        self._listeners: tuple[Listener, ...] = ()
-        self._followers: dict[str, tuple[Listener, ...]] = {}
+        self._listeners: dict[str, tuple[Listener, ...]] = {}  # by session; of all sessions: ""
         self._lock = threading.RLock()
         self._seqs: dict[str, int] = {}
         self._parents: dict[str, str] = {}
@@ -36,23 +35,13 @@ class EventBus:
         """Call the followers of the event's session, then all listeners."""
         with self._lock:
             self._note(event)
-            if self._followers:
-                for name in self._lineage(event["session"]):
-                    for follower in self._followers.get(name, ()):
-                        follower(event)
-            for listener in self._listeners:
-                listener(event)
+            for name in (*self._lineage(event["session"]), ""):
+                for listener in self._listeners.get(name, ()):
+                    listener(event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener, and return the function that removes it."""
-        with self._lock:
-            self._listeners = (*self._listeners, listener)
-
-        def leave() -> None:
-            with self._lock:
-                self._listeners = tuple(known for known in self._listeners if known is not listener)
-
-        return leave
+        return self._join("", listener)
 
     def follow(
         self, session: str, listener: Listener, begin: Callable[[int], None] = lambda _: None
@@ -74,17 +63,17 @@ class EventBus:
             for name, (event, pieces) in list(self._streamed.items()):
                 if session in self._lineage(name):
                     listener(TextEvent({**event, "delta": "".join(pieces), "so_far": True}))
-            self._followers[session] = (*self._followers.get(session, ()), hear)
+            return self._join(session, hear)
+
+    def _join(self, session: str, listener: Listener) -> Callable[[], None]:
+        with self._lock:
+            self._listeners[session] = (*self._listeners.get(session, ()), listener)
 
         def leave() -> None:
             with self._lock:
-                rest = tuple(
-                    known for known in self._followers.get(session, ()) if known is not hear
-                )
-                if rest:
-                    self._followers[session] = rest
-                else:
-                    self._followers.pop(session, None)
+                known = self._listeners.pop(session, ())
+                if rest := tuple(other for other in known if other is not listener):
+                    self._listeners[session] = rest
 
         return leave
 
