@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from .client import SessionClient
 from .events.contract import ChangedEvent, Event
 from .home.home import existing_folder, find_session, refuse_run
 from .host.host import Host
+from .host.router import EventBus
 from .launch_options import LaunchOptions
 from .running import config_of_run, read_run
 from .wording.first_run import rights_line
@@ -34,7 +34,7 @@ ENDING = 0.1
 
 
 class Hosts:
-    """The hosts of one program, by configuration; `hear` gets the events of all their sessions.
+    """The hosts of one program, by configuration; `event_bus` has the events of all their sessions.
 
     `launch` is how its sessions are opened where nothing else is asked for. `on_host` gets each host that
     is made; `recorders` observe all sessions. May be used by several threads.
@@ -45,14 +45,13 @@ class Hosts:
         paths: Paths,
         environ: Mapping[str, str],
         launch: LaunchOptions,
-        hear: Callable[[Host, Event], None],
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
         self.paths = paths
         self._environ = environ
         self._launch = launch
-        self._hear = hear
         self._overrides = dict(overrides or {})
+        self.event_bus = EventBus()
         self.recorders: tuple[Observer, ...] = ()
         self.on_host: Callable[[Host], None] = lambda _: None
         self._hosts: list[Host] = []
@@ -73,7 +72,7 @@ class Hosts:
                 if host.launch == wanted and host.config == config:
                     return host
             host = Host(self.paths, config, self._environ, wanted)
-            host.event_bus.subscribe(partial(self._hear, host))
+            host.event_bus.subscribe(self.event_bus.publish)
             host.endpoint.opening = self.open_for
             host.observers.recorders = self.recorders
             self.on_host(host)

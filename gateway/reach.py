@@ -22,8 +22,8 @@ from .remote import ANSWER_TIMEOUT, SOCKETS, ControlConnection
 
 if TYPE_CHECKING:
     from .event_feed import Feed
-    from .events.contract import Event
     from .host.host import Host
+    from .host.router import EventBus
     from .remote_session import RemoteSession
 
 
@@ -33,42 +33,12 @@ OPENING = 120.0
 """Seconds that the opening of a session may take: its model may have to be loaded."""
 
 
-class Doorbell:
-    """Wakes the readers of sessions that were not open here, when one is; any thread.
-
-    `listeners` get all events of the program's sessions.
-    """
-
-    def __init__(self) -> None:
-        self.listeners: list[Callable[[Host, Event], None]] = []
-        self._feeds: dict[str, tuple[Feed, ...]] = {}
-
-    def hear(self, host: Host, event: Event) -> None:
-        """Pass an event on, and send the readers of its session to its host."""
-        for listener in self.listeners:
-            listener(host, event)
-        for feed in self._feeds.get(event["session"], ()):
-            feed.end()
-
-    def wait(self, session: str, feed: Feed) -> Callable[[], None]:
-        """Add a reader of a session, and return the function that removes it."""
-        self._feeds[session] = (*self._feeds.get(session, ()), feed)
-
-        def leave() -> None:
-            rest = tuple(known for known in self._feeds.get(session, ()) if known is not feed)
-            if rest:
-                self._feeds[session] = rest
-            else:
-                self._feeds.pop(session, None)
-
-        return leave
-
-
 class SessionReach:
     """Finds the sessions of a home; any thread.
 
     `host_of` returns the host of this program in which a session lives, also as a subagent, and `nodes`
-    names the nodes that this program is. `doorbell` wakes the readers of sessions that are opened here.
+    names the nodes that this program is. `event_bus` has the events of all its hosts: the first one of a
+    session that is opened here wakes its readers.
     """
 
     def __init__(
@@ -78,10 +48,10 @@ class SessionReach:
         store: Store,
         host_of: Callable[[str], Host | None] = lambda _: None,
         nodes: Callable[[], Collection[str]] = lambda: (),
-        doorbell: Doorbell | None = None,
+        event_bus: EventBus | None = None,
     ) -> None:
         self.paths, self.environ, self.store = paths, environ, store
-        self.host_of, self._nodes, self._doorbell = host_of, nodes, doorbell
+        self.host_of, self._nodes, self._event_bus = host_of, nodes, event_bus
 
     def owner(self, session: str) -> Owner | None:
         """Return the other process that has a session open; none if it is open here, or nowhere."""
@@ -120,7 +90,8 @@ class SessionReach:
                 session, lambda event: feed.hear(event, publisher), feed.begin
             )
         if owner is None:
-            return self._doorbell.wait(session, feed) if self._doorbell else _nothing
+            bus = self._event_bus
+            return bus.join(session, lambda _: feed.end()) if bus is not None else _nothing
         return self._follow_there(session, owner, feed) if self.is_near(owner) else _nothing
 
     def _follow_there(self, session: str, owner: Owner, feed: Feed) -> Callable[[], None]:

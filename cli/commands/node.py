@@ -54,7 +54,7 @@ def start(
     wanted = {"node.place": place, "node.capacity": capacity}
     given = {key: value for key, value in wanted.items() if value}
     launch = LaunchOptions(can_ask=True)
-    hosts = Hosts(paths, os.environ, launch, lambda host, event: None, given)
+    hosts = Hosts(paths, os.environ, launch, given)
     node: Node | None = None
     try:
         main = hosts.of_folder(home_folder())

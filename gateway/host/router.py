@@ -41,7 +41,7 @@ class EventBus:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Add a listener, and return the function that removes it."""
-        return self._join("", listener)
+        return self.join("", listener)
 
     def follow(
         self, session: str, listener: Listener, begin: Callable[[int], None] = lambda _: None
@@ -63,9 +63,10 @@ class EventBus:
             for name, (event, pieces) in list(self._streamed.items()):
                 if session in self._lineage(name):
                     listener(TextEvent({**event, "delta": "".join(pieces), "so_far": True}))
-            return self._join(session, hear)
+            return self.join(session, hear)
 
-    def _join(self, session: str, listener: Listener) -> Callable[[], None]:
+    def join(self, session: str, listener: Listener) -> Callable[[], None]:
+        """Tell a listener what comes of a session and its descendants; return what removes it."""
         with self._lock:
             self._listeners[session] = (*self._listeners.get(session, ()), listener)
 

@@ -35,7 +35,7 @@ from ..events.translation import queue_view
 from ..follow import Batch, Follower
 from ..home.trash import Trash
 from ..hosts import Hosts
-from ..reach import Doorbell, SessionReach
+from ..reach import SessionReach
 from ..remote import ANSWER_TIMEOUT
 from ..remote_session import RemoteSession
 from ..session_info import SessionInfo, described, listed
@@ -144,7 +144,7 @@ class Desk:
     Those that are not asynchronous block, and are for a thread.
     """
 
-    def __init__(self, hosts: Hosts, doorbell: Doorbell) -> None:
+    def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
         self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
         self.edits = Edits(self)
@@ -154,7 +154,7 @@ class Desk:
             hosts.store,
             hosts.with_live,
             lambda: hosts.nodes,
-            doorbell,
+            hosts.event_bus,
         )
 
     def row(self, session: str) -> SessionRow:

@@ -10,7 +10,6 @@ import logging
 import sys
 
 from ..events.contract import Event
-from ..host.host import Host
 from ..wording.formats import iso
 
 LOGGER = logging.getLogger("serve")
@@ -54,7 +53,7 @@ def log_as_json() -> None:
     runtime.propagate = False
 
 
-def log_event(host: Host, event: Event) -> None:
+def log_event(event: Event) -> None:
     """Log an event about the life of a session; any thread."""
     level = LEVELS.get(event["type"])
     if level is None or (event["seq"] is None and event["type"] != "error"):

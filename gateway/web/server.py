@@ -38,7 +38,7 @@ from ..host.node import Node
 from ..host.scheduling import Scheduler
 from ..hosts import Hosts
 from ..launch_options import LaunchOptions
-from ..reach import SERVING, Doorbell, alone, write_address
+from ..reach import SERVING, alone, write_address
 from .access import LARGEST_HEADER, Access, DeviceFile
 from .application import application
 from .desk import Desk
@@ -256,10 +256,9 @@ async def serve(
     _allow_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(WORKERS, "web"))
-    doorbell = Doorbell()
+    hosts = Hosts(paths, environ, LaunchOptions(can_ask=True))
     if is_logged:
-        doorbell.listeners.append(log_event)
-    hosts = Hosts(paths, environ, LaunchOptions(can_ask=True), doorbell.hear)
+        hosts.event_bus.subscribe(log_event)
     hosts.recorders = (metrics := Metrics(),)
     serving = ExitStack()
     node: Node | None = None
@@ -277,7 +276,7 @@ async def serve(
         known = [*LOOPBACK[:2], "[::1]", shown, *names] if host in LOOPBACK else [shown, *names]
         allowed = {f"{name}:{place}" for name in known} | set(names)
         access = Access(DeviceFile(paths.state), allowed, is_secure=certificate is not None)
-        desk = Desk(hosts, doorbell)
+        desk = Desk(hosts)
         probes = probe_routes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
         page = [Route("/", _page), Mount("/assets", StaticFiles(directory=PAGE))]
         app = application(desk, access, [*probes, *page])

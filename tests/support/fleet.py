@@ -92,7 +92,7 @@ def states(place: Place) -> dict[str, str]:
 def begin_sessions(place: Place, count: int) -> list[str]:
     """Begin sessions in the home of a place, and leave them; return their ids."""
     paths = Paths.of(place.environ)
-    hosts = Hosts(paths, place.environ, LaunchOptions(), lambda host, event: None)
+    hosts = Hosts(paths, place.environ, LaunchOptions())
     host = hosts.of_folder(place.folder)
     sessions = [host.begin(place.folder).session for _ in range(count)]
     hosts.close()
