@@ -35,7 +35,7 @@ from io import StringIO
 from typing import Annotated, Any, Concatenate, Generic, Literal, ParamSpec, get_args, get_origin
 
 from msgspec import field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ...machines.errors import UsageError
 from ...machines.value import Value
@@ -92,17 +92,13 @@ NumberOrLast = Annotated[
 ]
 
 
-class Parameter(Value):
+class Parameter(Argument, kw_only=True):
     """One parameter of a command; `type` is that of one value, `choices` are the allowed values."""
 
     name: str
     type: type[Any]
     choices: tuple[str, ...]
-    shown: str
-    of: str
-    help: str
     default: Any
-    is_rest: bool
     is_option: bool
     is_repeated: bool
 
@@ -335,15 +331,14 @@ def _parameter(found: inspect.Parameter) -> Parameter:
         about = next((note for note in notes if isinstance(note, Argument)), about)
         kind = get_args(kind)[0]
     choices: tuple[str, ...] = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and about.shown == found.name.upper():
+        about = replace(about, shown="|".join(choices))
     return Parameter(
+        **asdict(about),
         name=found.name,
         type=str if choices else kind,
         choices=choices,
-        shown="|".join(choices) if choices and about.shown == found.name.upper() else about.shown,
-        of=about.of,
-        help=about.help,
         default=found.default,
-        is_rest=about.is_rest,
         is_option=found.kind is inspect.Parameter.KEYWORD_ONLY,
         is_repeated=is_repeated,
     )
