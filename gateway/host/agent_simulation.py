@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ...machines.errors import SteersmanError, UsageError
+from ...machines.value import Value
 from ...ports.models.scripted import ScriptedAnswer
 from ...ports.tools.function import FunctionTool
 from ...ports.tools.permission import Rule
@@ -40,16 +41,12 @@ class BrokenPromise(SteersmanError, AssertionError):
         self.messages = messages
 
 
-class Simulation:
+class Simulation(Value, kw_only=False):
     """What was played: how many `seeds` and `steps`, and `seconds` of simulated time."""
 
-    def __init__(self, seeds: int, steps: int, seconds: float) -> None:
-        self.seeds = seeds
-        self.steps = steps
-        self.seconds = seconds
-
-    def __repr__(self) -> str:
-        return f"Simulation(seeds={self.seeds}, steps={self.steps}, seconds={self.seconds:.1f})"
+    seeds: int
+    steps: int
+    seconds: float
 
 
 def simulate(
