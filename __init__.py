@@ -8,7 +8,7 @@ TYPE_CHECKING = False  # as type checkers take it; `typing` itself would take it
 if TYPE_CHECKING:
     from .gateway.commands.command import Reply
     from .gateway.commands.installed import CommandContext
-    from .gateway.event_feed import Event
+    from .gateway.follow import Event
     from .gateway.library import (
         Agent,
         Choice,
@@ -121,7 +121,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "gateway.commands.command": ("Reply",),
     "gateway.commands.installed": ("CommandContext",),
-    "gateway.event_feed": ("Event",),
+    "gateway.follow": ("Event",),
     "gateway.library": (
         "Agent",
         "Choice",

@@ -27,8 +27,8 @@ from ..journal.codec import encode_whole
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from ..machines.json_shape import parse_json
-from .event_feed import Feed
 from .events.contract import Event, ReceiptEvent, is_receipt
+from .follow import Feed
 from .remote import INVALID, MISTAKE, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .running import Works, go_on
 from .session_info import described

@@ -42,10 +42,9 @@ from ..workflows.tools import REMOTE, TOOLS
 from .commands.command import CommandCall, Reply
 from .commands.registry import call
 from .commands.talk import smalltalk
-from .event_feed import Event
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
-from .follow import LOOK, Follower, OutcomesElsewhere
+from .follow import LOOK, Event, Follower, OutcomesElsewhere
 from .home.home import existing_folder, find_session, refuse_run, store_at
 from .host.host import Host
 from .host.profile_factory import OwnAgent

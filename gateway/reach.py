@@ -21,7 +21,7 @@ from ..workflows.paths import Paths, make_private, write_private
 from .remote import ANSWER_TIMEOUT, SOCKETS, ControlConnection
 
 if TYPE_CHECKING:
-    from .event_feed import Feed
+    from .follow import Feed
     from .host.host import Host
     from .host.router import EventBus
     from .remote_session import RemoteSession

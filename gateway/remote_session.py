@@ -169,7 +169,7 @@ class RemoteSession:
 
     def _journalled(self, store: Store, after: int, key: str) -> ReceiptEvent:
         """Return the receipt from the journal after an entry. Raises `StoreBusy` if there is none."""
-        from .event_feed import pages
+        from .follow import pages
 
         for _, page in pages(store, self.session, after):
             for event in page:

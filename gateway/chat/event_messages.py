@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from ...machines.errors import SteersmanError
 from ..commands.registry import NAMES
-from ..event_feed import Event
 from ..events.contract import Event as EventFields
 from ..events.contract import RecoveredEvent
+from ..follow import Event
 from ..library import SessionHandle
 from ..views.saved_queues import announce
 from ..wording.acknowledgement import acknowledgement, reverted_text

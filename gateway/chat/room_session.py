@@ -12,7 +12,7 @@ from typing import Any, Never
 
 from ...machines.errors import SteersmanError, UsageError
 from ..commands.registry import call
-from ..event_feed import Event
+from ..follow import Event
 from ..library import SessionHandle
 from .event_messages import EventMessages, event_key, stream_key
 from .gateway_store import OutboxMessage

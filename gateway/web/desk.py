@@ -29,10 +29,9 @@ from ...workflows.plugins import AGENTS
 from ...workflows.schedules import SystemZone
 from ..chat.platform_parts import BackgroundTasks
 from ..control import Requests
-from ..event_feed import pages
 from ..events.contract import Event, Stamp
 from ..events.translation import queue_view
-from ..follow import Batch, Follower
+from ..follow import Batch, Follower, pages
 from ..home.trash import Trash
 from ..hosts import Hosts
 from ..reach import SessionReach

@@ -10,9 +10,8 @@ import pytest
 from support.patience import seconds
 
 from steersman.gateway.client import SessionClient
-from steersman.gateway.event_feed import UNREAD, Feed, pages
 from steersman.gateway.events.contract import Event
-from steersman.gateway.follow import Follower
+from steersman.gateway.follow import UNREAD, Feed, Follower, pages
 from steersman.gateway.host.host import Host
 from steersman.gateway.reach import SessionReach
 from steersman.journal.lock import Owner
