@@ -30,7 +30,6 @@ from ..machines.pattern import lazy_pattern
 from ..machines.routes import Routes
 from ..ports.templates import Template, templates_in
 from .events.translation import EventPublisher, queue_view
-from .own_commands import OwnCommands
 from .session_info import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
@@ -39,6 +38,7 @@ from .typed_text import TYPES, TextReader, obey
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
     from .commands.command import CommandCall, Reply
+    from .commands.own import OwnCommands
     from .host.host import Host
 
 HERE = "here"
@@ -254,6 +254,8 @@ class SessionClient:
     @cached_property
     def own_commands(self) -> OwnCommands:
         """The shell commands of the person, which no model sees."""
+        from .commands.own import OwnCommands  # most sessions have none
+
         return OwnCommands(self)
 
     def is_quiet(self) -> bool:
