@@ -50,7 +50,7 @@ from .host.host import Host
 from .host.profile_factory import OwnAgent
 from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
-from .own_agent import AGAIN, TypedOutput, agent_settings
+from .own_agent import AGAIN, TypedOutput, agent_settings, own_agent
 from .reach import SessionReach
 from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed
@@ -934,7 +934,7 @@ class Home:
 
     def _own(self, agent: Agent) -> OwnAgent:
         assert self._loop is not None
-        return self._host.opener.own_agent(agent, self._loop)
+        return own_agent(agent, self._host, self._loop)
 
     def _open_handle(self, session: str, agent: Agent | None = None) -> SessionHandle | None:
         """Return the handle of a session that is open here; none if it is not."""

@@ -16,14 +16,13 @@ from ..ports.models.model import AnswerListener, Model, ModelAnswer, ModelReques
 from ..ports.models.wire import without_pictures
 from ..ports.tools.function import bound
 from ..ports.tools.permission import Rule
-from ..ports.tools.toolbox import Toolbox
-from ..workflows.config import Config
 from ..workflows.settings import AgentSettings
 from ..workflows.tools import REMOTE, TOOLS
 from ..workflows.typed_table import read_table
 from .host.profile_factory import PROGRAM, OwnAgent
 
 if TYPE_CHECKING:
+    from .host.host import Host
     from .library import Agent
 
 T = TypeVar("T")
@@ -34,13 +33,12 @@ AGAIN = "Your answer does not fit the schema: {fault}. Answer again, with the JS
 _LONGEST = 500  # characters of a fault
 
 
-def own_agent(
-    agent: Agent, toolbox: Toolbox, config: Config, loop: asyncio.AbstractEventLoop | None
-) -> OwnAgent:
-    """Return the agent as profiles are made of it. Raises `UsageError`.
+def own_agent(agent: Agent, host: Host, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
+    """Return the agent as profiles of a host are made of it. Raises `UsageError`.
 
     `loop` is that of the program that brought it; an agent of a plug-in has none.
     """
+    toolbox = host.runtime.shared.toolbox
     known = toolbox.names
     named = tuple(tool for tool in agent.tools or () if isinstance(tool, str))
     for name in named:
@@ -55,13 +53,12 @@ def own_agent(
                 f"agent `{agent.name}`: `{tool.schema.name}` is the name of a built-in tool",
                 "give yours another one: @steersman.tool(name=...)",
             )
-    settings = agent_settings(agent, config.agents.get(agent.name) or AgentSettings())
-    resources = toolbox.resources
+    settings = agent_settings(agent, host.config.agents.get(agent.name) or AgentSettings())
     model = None if isinstance(agent.model, str) else agent.model
     return OwnAgent(
         settings=settings,
         model=model if model is None or loop is None else OwnModel(model, loop),
-        tools=tuple(bound(tool, loop, resources) for tool in agent.own_tools),
+        tools=tuple(bound(tool, loop, toolbox.resources) for tool in agent.own_tools),
         rules=tuple(Rule(tool, "*", verb, PROGRAM) for tool, verb in agent.permissions.items()),
         is_installed=loop is None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -28,16 +27,14 @@ from ...ports.templates import folders_of, skills_in, skills_text
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.sandbox import SandboxPolicy
 from ...ports.tools.tool import Tool
-from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
 from ...workflows.registry import EXTENSIONS
 from ...workflows.tools import TOOLS
 from ...workflows.trust import is_trusted
 from ..running import RunPlan
-from .profile_factory import OwnAgent, ProfileFactory
+from .profile_factory import ProfileFactory
 
 if TYPE_CHECKING:
-    from ..library import Agent
     from .host import Host
 
 
@@ -71,21 +68,9 @@ class SessionOpener:
     def __init__(self, host: Host, environ: Mapping[str, str], sandbox: SandboxPolicy) -> None:
         self._host, self.environ, self.sandbox = host, environ, sandbox
         self._runtime, self._paths, self._config = host.runtime, host.paths, host.config
-        self.profiles = ProfileFactory(host, environ, self._installed_agent)
+        self.profiles = ProfileFactory(host, environ)
         host.runtime.child_setup.profile_of = self._child_profile
         host.runtime.child_setup.workflow_of = self.profiles.included
-
-    def own_agent(self, agent: Agent, loop: asyncio.AbstractEventLoop | None) -> OwnAgent:
-        """Return an agent as profiles are made of it; see `own_agent`. Raises `UsageError`."""
-        from ..own_agent import own_agent
-
-        return own_agent(agent, self._runtime.shared.toolbox, self._config, loop)
-
-    def _installed_agent(self, name: str) -> OwnAgent:
-        """Return an agent that is a plug-in. Raises `PlugInError`."""
-        agent = AGENTS.load(name)
-        with AGENTS.by_name[name].guarded():
-            return self.own_agent(agent, None)
 
     def new(
         self, folder: Path, plan: RunPlan | None, agent: str, given: Sequence[McpServer]

@@ -5,7 +5,7 @@ A profile has the agent's model, its system prompt and tools, and the policies o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,15 +155,13 @@ class OwnAgent(Value):
 class ProfileFactory:
     """Makes profiles from the configuration and the launch options; builds each model once, at need.
 
-    `installed` returns an agent that is a plug-in. `choice` is the model that was chosen last.
+    `choice` is the model that was chosen last.
     """
 
-    def __init__(
-        self, host: Host, environ: Mapping[str, str], installed: Callable[[str], OwnAgent]
-    ) -> None:
+    def __init__(self, host: Host, environ: Mapping[str, str]) -> None:
         self.choice: Choice | None = None
         self._paths, self._config, self._launch = host.paths, host.config, host.launch
-        self._environ, self._note, self._installed = environ, host.note, installed
+        self._host, self._environ, self._note = host, environ, host.note
         self._tools = host.runtime.shared.toolbox.names
         self._models: dict[str, Any] = {}
         self._own: dict[str, OwnAgent] = {}
@@ -291,7 +289,11 @@ class ProfileFactory:
             known = name if name in self._config.agents else self._config.default_agent
             return as_external(self._profile_with(name, known, external, routes, None))
         if name not in self._config.agents and name in AGENTS.by_name:
-            self.introduce(name, self._installed(name))
+            from ..own_agent import own_agent
+
+            agent = AGENTS.load(name)
+            with AGENTS.by_name[name].guarded():
+                self.introduce(name, own_agent(agent, self._host, None))
         if name not in self._config.agents:
             known = ", ".join(sorted({*self._config.agents, *AGENTS.by_name}))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
