@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct, field
 
@@ -31,14 +31,6 @@ LEFT_BEFORE = (
     "it waits in the queue: resume the session, then resume_queue()",
 )
 """Why the outcome of a message is not known."""
-_BECAME: dict[str, Status] = {
-    "done": "done",
-    "failed": "failed",
-    "steered": "steered",
-    "withdrawn": "withdrawn",
-    "interrupted": "interrupted",
-    "superseded": "interrupted",
-}
 _OF_A_TURN = ("done", "failed", "interrupted")
 _WAITS = ("pending", "offered")
 
@@ -192,11 +184,12 @@ def _outcome(
     if with_turn and found.state == "steered" and not found.for_children:
         turn = record.turns.get(found.turn)
         found = items.get(turn.item, found) if turn is not None else found
-    if found.state not in _BECAME or (found.state == "steered" and not found.turn):
+    state = "interrupted" if found.state == "superseded" else found.state
+    if state not in get_args(Status) or (state == "steered" and not found.turn):
         return None
     turn = record.turns.get(found.turn)
     return Outcome(
-        _BECAME[found.state],
+        cast("Status", state),
         found.turn,
         answers.get(found.turn, "") if found.state in _OF_A_TURN else "",
         turn.usage if turn is not None else Usage(),
