@@ -21,7 +21,7 @@ import time
 from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
@@ -105,14 +105,6 @@ class Known(BaseModel):
     codes: list[Code] = Field(default_factory=list[Code])
 
 
-class PairedBrowser(NamedTuple):
-    """A browser that was just paired, with its two secrets."""
-
-    device: Device
-    token: str
-    page_key: str
-
-
 class DeviceFile:
     """The devices of a home, in a file that several processes change; blocks for a moment."""
 
@@ -181,8 +173,8 @@ class DeviceFile:
             known.codes.append(Code(name=name, scope=scope, hash=_hash(code), expires=expires))
         return f"{code[:4]}-{code[4:]}"
 
-    def redeem(self, code: str, now: float) -> PairedBrowser | None:
-        """Pair the browser that shows a code; none if the code is wrong."""
+    def redeem(self, code: str, now: float) -> tuple[Device, str, str] | None:
+        """Pair the browser that shows a code: its token, and page key; none if the code is wrong."""
         wanted = _hash("".join(letter for letter in code.upper() if letter in _LETTERS))
         with self._changed() as known:
             for found in known.codes:
@@ -192,7 +184,7 @@ class DeviceFile:
                         return None
                     page_key = secrets.token_urlsafe(32)
                     device, token = _add(known, found.name, found.scope, now, page_key)
-                    return PairedBrowser(device, token, page_key)
+                    return device, token, page_key
         return None
 
     def grant(self, name: str, scope: Scope, now: float) -> str:
@@ -327,10 +319,11 @@ class Access:
         if paired is None:
             self._wrong.append(now)
             raise HTTPException(403, "this code is wrong, was used, or is too old")
-        answer = JSONResponse({**_view(paired.device), "page_key": paired.page_key})
+        device, token, page_key = paired
+        answer = JSONResponse({**_view(device), "page_key": page_key})
         answer.set_cookie(
             COOKIE,
-            paired.token,
+            token,
             max_age=400 * 86_400,
             httponly=True,
             samesite="strict",

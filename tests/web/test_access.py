@@ -25,7 +25,7 @@ def test_a_code_is_valid_once_and_for_ten_minutes(tmp_path: Path) -> None:
     assert file.redeem(replaced, 1.0) is None
     paired = file.redeem(second, 1.0)
     assert paired is not None
-    assert (paired.device.name, paired.device.scope) == ("pad", "speak")
+    assert (paired[0].name, paired[0].scope) == ("pad", "speak")
     revoked = file.offer("third", "look", 0.0)
     file.revoke("third")
     assert file.redeem(revoked, 1.0) is None
