@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from ..workflows.settings import AgentSettings
 from ..workflows.tools import REMOTE, TOOLS
 from ..workflows.typed_table import read_table
 from .host.profile_factory import PROGRAM, OwnAgent
+from .outcome import later
 
 if TYPE_CHECKING:
     from .host.host import Host
@@ -107,11 +109,7 @@ class OwnModel:
         here = asyncio.get_running_loop()
 
         def passed(on: Callable[[str], None]) -> Callable[[str], None]:
-            def later(text: str) -> None:
-                if not here.is_closed():  # else its reader has gone
-                    here.call_soon_threadsafe(on, text)
-
-            return later
+            return lambda text: later(here, partial(on, text))
 
         relay = AnswerListener(
             on_text=passed(listener.on_text),

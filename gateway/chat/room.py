@@ -6,6 +6,7 @@ A text is cut into parts that its platform takes, and safe to send.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -76,11 +77,8 @@ def _folded(line: str, limits: PlatformLimits, room: int = 0) -> list[str]:
 
 def _longest(line: str, limits: PlatformLimits, room: int) -> int:
     """Return how many characters of a line fit, one at the least."""
-    low, high = 1, len(line)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _fits(line[:middle], limits, room) else (low, middle - 1)
-    return low
+    ends = range(2, len(line) + 1)
+    return 1 + bisect(ends, False, key=lambda end: not _fits(line[:end], limits, room))
 
 
 def _fits(text: str, limits: PlatformLimits, room: int = 0) -> bool:

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UsageError
+from ...ports.tools.text import counted
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
 from ..home.home import SHORTEST_ID, find_session, refuse_run
 from ..views.queue_file import read_file, write_file
-from ..views.saved_queues import WIDE, Saved, SavedQueues, choices, item_count
+from ..views.saved_queues import WIDE, Saved, SavedQueues, choices
 from ..wording.acknowledgement import waiting_text
 from ..wording.formats import age, item_line, one_line
 from .command import Argument, Reply, command
@@ -89,7 +90,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     then = f"They run after #{after}." if after else f"Processing #{first}..."
     return Reply(
         data={**brought.data, **answer, "restored": count},
-        text=f"Restored {item_count(count)}. {then}",
+        text=f"Restored {counted(count, 'item')}. {then}",
     )
 
 
@@ -112,7 +113,7 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
         return Reply(ok=False, data=answer, text=f"Nothing was discarded: {answer.get('reason')}.")
     left = {item["id"] for item in client.queue()["items"]}
     gone = [item["number"] for item in before if item["id"] not in left]
-    text = f"Discarded {item_count(len(gone))}." if gone else "Nothing is saved."
+    text = f"Discarded {counted(len(gone), 'item')}." if gone else "Nothing is saved."
     return Reply(data={"withdrawn": gone}, text=text)
 
 
@@ -135,7 +136,8 @@ def export_queue(client: SessionClient, file: File) -> Reply:
     except SteersmanError as error:
         return _refused(error)
     return Reply(
-        data={"file": str(path), "items": count}, text=f"Exported {item_count(count)} to {path}."
+        data={"file": str(path), "items": count},
+        text=f"Exported {counted(count, 'item')} to {path}.",
     )
 
 
@@ -170,7 +172,7 @@ def _take_in(
         room = answer.get("room", 0)
         why = answer.get("reason", "")
         if why == "queue_full":
-            why = f"{item_count(len(found))} and room for {room}"
+            why = f"{counted(len(found), 'item')} and room for {room}"
         return Reply(ok=False, data=answer, text=f"Nothing was imported: {why}.")
     data = {**answer, "restored": len(answer["imported"])}
     is_held = answer.get("state") == "held" and found
@@ -179,7 +181,7 @@ def _take_in(
     steers = [f"#{number}" for number, item in pairs if item.is_steer]
     was = f" {', '.join(steers)} steered a turn that is not here: now messages." if steers else ""
     waits = (waits_here(client) if found else "") or held
-    return Reply(data=data, text=f"{done} {item_count(len(found))}.{was}{waits}")
+    return Reply(data=data, text=f"{done} {counted(len(found), 'item')}.{was}{waits}")
 
 
 def waits_here(client: SessionClient) -> str:
@@ -208,7 +210,7 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
     for queue in saved:
         ago = age(max(0.0, now - queue.row.updated))
         lines.append(
-            f"{queue.row.session}  {item_count(len(queue.items))}, {ago}  {queue.row.folder}"
+            f"{queue.row.session}  {counted(len(queue.items), 'item')}, {ago}  {queue.row.folder}"
         )
         lines += [f"  {item_line(item)}" for item in queue.view()["items"]]
     data = {"saved": [queue.view() for queue in saved]}
@@ -292,7 +294,7 @@ def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
         if client.describe().policy.can_ask:
             ways = " or ".join(f"`{option}`" for option in WAYS)
             wait = "waits" if len(here) == 1 else "wait"
-            already = f"{item_count(len(here))} {wait} here already: {_brief(here)}."
+            already = f"{counted(len(here), 'item')} {wait} here already: {_brief(here)}."
             text = f"{already} Use `/queue restore {name}` with {ways}."
             return Reply(ok=False, data={"reason": "not_empty", "ways": list(WAYS)}, text=text)
         way = "--keep"
@@ -360,4 +362,4 @@ def _discard(client: SessionClient, found: Saved) -> Reply:
     except SteersmanError as error:
         return _refused(error)
     data = {"session": name, "withdrawn": [item.number for item in gone.items]}
-    return Reply(data=data, text=f"Discarded {item_count(len(gone.items))} of session {name}.")
+    return Reply(data=data, text=f"Discarded {counted(len(gone.items), 'item')} of session {name}.")

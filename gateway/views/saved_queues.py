@@ -22,6 +22,7 @@ from ...journal.store import SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
 from ...machines.value import Value
+from ...ports.tools.text import counted
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
 from ..events.translation import EventPublisher, calls_in, item_view
 from ..home.retention import is_saved, moments_of
@@ -202,9 +203,9 @@ def announce(
     items, count = event["items"], len(event["items"])
     what = "resuming" if is_resumed else "not auto-resuming"
     found = (
-        f"Found saved queue from crashed session ({item_count(count)}, {what})"
+        f"Found saved queue from crashed session ({counted(count, 'item')}, {what})"
         if event["cause"] == "crash"
-        else f"Found {count} queued item{'s' if count != 1 else ''} from previous session ({what})"
+        else f"Found {counted(count, 'queued item')} from previous session ({what})"
     )
     lines = [f"📥 {found}" if can_utf8 else found]
     lines += [f"Last active: {_since(event['last_active'], now)}", "Saved items:"]
@@ -244,14 +245,9 @@ def choices(saved: Sequence[SavedQueueView], now: float) -> Iterator[str]:
         how = "crashed" if found["cause"] == "crash" else "left"
         ago, first = _since(found["last_active"], now), item_line(found["items"][0])
         name = f" {found['name']}" if found["name"] else ""
-        count = item_count(len(found["items"]))
+        count = counted(len(found["items"]), "item")
         yield f"{found['session']}{name}, {how} {ago}, {count}: {one_line(first, WIDE)}"
 
 
 def _since(moment: str, now: float) -> str:
     return age(max(0.0, now - datetime.fromisoformat(moment).timestamp()))
-
-
-def item_count(count: int) -> str:
-    """Write how many items: `1 item`, `2 items`."""
-    return f"{count} item{'s' if count != 1 else ''}"
