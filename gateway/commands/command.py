@@ -34,7 +34,7 @@ from functools import cached_property
 from io import StringIO
 from typing import Annotated, Any, Concatenate, Generic, Literal, ParamSpec, get_args, get_origin
 
-from msgspec import field
+from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from ...machines.errors import UsageError
@@ -161,7 +161,7 @@ class CommandCall(Value):
         return replace(reply, data={"session": client.session, "left": before, **reply.data})
 
 
-class Command(Generic[P]):
+class Command(Struct, Generic[P], eq=False, dict=True):
     """One slash command; calling it with its arguments returns a `CommandCall`.
 
     `is_urgent`: the command does not wait for earlier messages. `is_shared`: whoever may speak in the
@@ -171,23 +171,15 @@ class Command(Generic[P]):
     whose names begin with this one's.
     """
 
-    def __init__(
-        self,
-        name: str,
-        group: Group,
-        doc: str,
-        function: Callable[Concatenate[SessionClient, P], Reply],
-        *,
-        aliases: tuple[str, ...] = (),
-        is_urgent: bool = False,
-        is_shared: bool = False,
-        says: str = "",
-    ) -> None:
-        self.name, self.doc, self.function = name, doc, function
-        self.group: Group = group
-        self.aliases, self.is_urgent, self.says = aliases, is_urgent, says
-        self.is_shared = is_shared
-        self.verbs: dict[str, Command[...]] = {}
+    name: str
+    group: Group
+    doc: str
+    function: Callable[Concatenate[SessionClient, P], Reply]
+    aliases: tuple[str, ...] = ()
+    is_urgent: bool = False
+    is_shared: bool = False
+    says: str = ""
+    verbs: dict[str, Command[...]] = field(default_factory=dict[str, Any])
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> CommandCall:
         """Return the call with these arguments."""
@@ -365,7 +357,7 @@ def command(
             group,
             doc,
             function,
-            aliases=aliases,
+            aliases,
             is_urgent=is_urgent,
             is_shared=is_shared,
             says=says,
