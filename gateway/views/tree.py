@@ -68,23 +68,21 @@ class Branch(Struct, kw_only=True):
 # Lines for a terminal -----------------------------------------------------------------------------
 
 
-def draw(branch: Branch, width: int = 0, *, is_coloured: bool = False) -> list[str]:
+def draw(
+    branch: Branch, width: int = 0, lead: str = "", below: str = "", *, is_coloured: bool = False
+) -> Iterator[str]:
     """Draw a tree, line by line; `width` in columns, 0 for no limit."""
-    return list(_lines(branch, "", "", width, is_coloured))
-
-
-def _lines(branch: Branch, lead: str, below: str, width: int, hue: bool) -> Iterator[str]:
-    yield _line(branch, lead, width, hue)
+    yield _line(branch, lead, width, is_coloured)
     for number, twig in enumerate(branch.twigs, 1):
         is_last = number == len(branch.twigs)
         fork, rule = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        yield from _lines(twig, below + fork, below + rule, width, hue)
+        yield from draw(twig, width, below + fork, below + rule, is_coloured=is_coloured)
 
 
-def _line(branch: Branch, lead: str, width: int, hue: bool) -> str:
+def _line(branch: Branch, lead: str, width: int, is_coloured: bool) -> str:
     parts = branch.parts
     text = cut(lead + "  ".join(filter(None, parts)), width)
-    if not hue:
+    if not is_coloured:
         return text
     at = len(lead) + len(parts[0])
     title, rest = text[len(lead) : at], text[at:]
@@ -116,7 +114,7 @@ def width_of(text: str) -> int:
 
 def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False) -> str:
     """Draw a session's dump as text; in its texts, what acts on a terminal is shown as escapes."""
-    lines = draw(tree_of(data), width, is_coloured=is_coloured)
+    lines = list(draw(tree_of(data), width, is_coloured=is_coloured))
     if data.get("transitions"):
         lines += ["", "last transitions:"]
     for transition in data.get("transitions", ()):
