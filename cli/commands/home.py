@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from ...gateway.home.check import Fault, damaged, home_faults
 from ...gateway.home.home import open_store, store_at
 from ...gateway.home.move import move_home
-from ...gateway.home.retention import Retention, moments_of, queues_folder
+from ...gateway.home.retention import Retention, moments_of
 from ...gateway.home.trash import DAY, NEVER, Mark, Trash
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
@@ -291,12 +291,10 @@ def _emptied(paths: Paths) -> Iterator[tuple[str, Sequence[str]]]:
         for notice in host.upkeep.saved_queues.expire(now, NEVER):
             warn(notice)
         yield "queue", sorted(before.keys() - host.upkeep.trash.holds("queue").keys())
-        storage = storage_of(paths, os.environ)
-        hours = config.auto_queue.persistence.retention_hours
-        retention = Retention(host.store, storage, host.upkeep.trash, now, hours, by_age=False)
-        yield "copies", retention.copies(config.checkpoints.budget).gone
+        retention = Retention(host, now, by_age=False)
+        yield "copies", retention.copies().gone
         yield "outputs", retention.outputs().gone
-        yield "session", retention.sessions(queues_folder(paths, config)).gone
+        yield "session", retention.sessions().gone
         host.store.compact()
     service = RestoreService(paths, NEVER)
     service.trash.is_emptied = True

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from ...gateway.commands.registry import COMMANDS
 from ...gateway.commands.revert import revert
 from ...gateway.home.home import named_session
-from ...gateway.home.retention import Retention, Swept, queues_folder
+from ...gateway.home.retention import Retention, Swept
 from ...gateway.home.trash import Trash
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
@@ -292,10 +292,10 @@ def prune_sessions(
     now, storage = time.time(), storage_of(paths, os.environ)
     with closing(Host(paths, config, os.environ, LaunchOptions())) as host:
         queues = list(host.upkeep.saved_queues.expire(now, hours))
-        retention = Retention(host.store, storage, host.upkeep.trash, now, hours)
-        copies = retention.copies(config.checkpoints.budget)
+        retention = Retention(host, now)
+        copies = retention.copies()
         outputs = retention.outputs()
-        deleted = retention.sessions(queues_folder(paths, config)) if with_finalized else Swept()
+        deleted = retention.sessions() if with_finalized else Swept()
         retention.thin()
         journal = host.store.compact()
         host.upkeep.trash.note_start(now)

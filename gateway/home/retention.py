@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreBusy, UnknownSession
@@ -21,6 +22,9 @@ from ...workflows.paths import Paths
 from ...workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ..host.offline_writer import claimed
 from .trash import HOUR, NEVER, Kind, Thing, Trash, known_age
+
+if TYPE_CHECKING:
+    from ..host.host import Host
 
 # Deletion of a session ----------------------------------------------------------------------------
 
@@ -79,27 +83,21 @@ class Swept(Value):
 
 
 class Retention:
-    """Puts what sessions left on the disk into the trash, and deletes what was there for `hours` of use.
+    """Puts what sessions left on the disk into the trash, and deletes what was there long.
 
     Unless `by_age`, only a budget puts anything there. A session that is open, damaged, or has a saved
     queue loses nothing. `stops` ends the work early. Raises `OSError`, `StoreError`.
     """
 
     def __init__(
-        self,
-        store: Store,
-        storage: Storage,
-        trash: Trash,
-        now: float,
-        hours: float,
-        *,
-        by_age: bool = True,
-        stops: Callable[[], bool] = lambda: False,
+        self, host: Host, now: float, *, by_age: bool = True, stops: Callable[[], bool] = bool
     ) -> None:
-        self._store, self._storage, self._trash = store, storage, trash
-        self._now, self._hours, self._by_age, self._stops = now, hours, by_age, stops
-        self._rows = store.sessions()
-        self._moments = moments_of(self._rows, trash)
+        self._host, self._trash = host, host.upkeep.trash
+        self._storage = host.runtime.shared.storage
+        self._now, self._by_age, self._stops = now, by_age, stops
+        self._hours = host.config.auto_queue.persistence.retention_hours
+        self._rows = host.store.sessions()
+        self._moments = moments_of(self._rows, self._trash)
         self._saved = {row.session for row in self._rows if is_saved(row) or row.is_damaged}
 
     @property
@@ -107,13 +105,13 @@ class Retention:
         """When each session was last used."""
         return {row.session: row.updated for row in self._rows}
 
-    def copies(self, budget: int) -> Swept:
-        """Sweep the copies of files: those that were not used for long, and the oldest over `budget`.
+    def copies(self) -> Swept:
+        """Sweep the copies of files: those that were not used for long, and the oldest over the budget.
 
         What is in the trash has the same budget again. For the budget's sake nothing goes that is
         fresh, or with which the last revert of a folder can be undone.
         """
-        place = self._storage.copies
+        place, budget = self._storage.copies, self._host.config.checkpoints.budget
         kept = kept_in(place)
 
         def is_spared(found: KeptCopies) -> bool:
@@ -136,22 +134,23 @@ class Retention:
         used = {name: known.get(name, 0.0) for name in folders}
         return self._sweep("outputs", used, lambda name: _remove(place / name))
 
-    def sessions(self, queues: Path) -> Swept:
+    def sessions(self) -> Swept:
         """Sweep the sessions that are finalized, each with its subagents."""
         ended = [row for row in self._rows if row.state == "finalized" and not row.parent]
         used = {row.session: row.updated for row in ended}
-        store, storage = self._store, self._storage
+        store, storage = self._host.store, self._storage
+        queues = queues_folder(self._host.paths, self._host.config)
         return self._sweep("session", used, lambda name: delete(store, storage, queues, name)[1])
 
     def thin(self) -> None:
         """Drop old snapshots of sessions that were not used for long; they only save time."""
-        owners = self._store.owners()
+        owners = self._host.store.owners()
         old = [
             name
             for name, used in self._used.items()
             if name not in owners and known_age(used, self._moments, self._now) > self._hours * HOUR
         ]
-        self._store.thin(old)
+        self._host.store.thin(old)
 
     def _sweep(
         self,
@@ -183,7 +182,7 @@ class Retention:
 
     def _is_needed(self, session: str) -> bool:
         """Whether all that a session has must stay: it is open, or can be resumed."""
-        return session in self._saved or self._store.is_owned(session)
+        return session in self._saved or self._host.store.is_owned(session)
 
 
 def _remove(folder: Path) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...machines.errors import ConfigError, SteersmanError
 from ...ports.process.leftover import orphaned_commands
 from ...workspace.prune import size_of
-from ..home.retention import Retention, Swept, queues_folder
+from ..home.retention import Retention, Swept
 from ..home.trash import Trash
 from ..views.saved_queues import SavedQueues
 from ..wording.formats import size_text
@@ -31,14 +31,14 @@ class Upkeep:
         self.trash = Trash(host.paths.state)
         self.saved_queues = SavedQueues(host, self.trash)
         self.has_begun = False
-        self._hours = host.config.auto_queue.persistence.retention_hours
         self._thread: Thread | None = None
         self._is_closing = False
 
     def begin(self) -> Iterator[str]:
         """Throw away what was outlived, and yield what there is to say of it and of what was left."""
         now, paths = time.time(), self._host.paths
-        yield from self.saved_queues.expire(now, self._hours)
+        hours = self._host.config.auto_queue.persistence.retention_hours
+        yield from self.saved_queues.expire(now, hours)
         yield from orphaned_commands()
         if (paths.state / "agents").is_dir():  # an external agent has reported
             from ..views.restore_service import RestoreService
@@ -70,30 +70,22 @@ class Upkeep:
     def _keep(self) -> None:
         if self._is_closing:
             return
-        host, storage = self._host, self._host.runtime.shared.storage
+        host = self._host
         try:
-            retention = Retention(
-                host.store,
-                storage,
-                self.trash,
-                time.time(),
-                self._hours,
-                by_age=False,
-                stops=lambda: self._is_closing,
-            )
-            done = retention.copies(host.config.checkpoints.budget)
-            queues = queues_folder(host.paths, host.config)
+            now, stops = time.time(), lambda: self._is_closing
+            retention = Retention(host, now, by_age=False, stops=stops)
+            done = retention.copies()
             for swept, what in (
                 (done, "the copies of files"),
                 (retention.outputs(), "the long outputs"),
-                (retention.sessions(queues), "everything"),
+                (retention.sessions(), "everything"),
             ):
                 if swept.gone:
                     host.complain(f"Deleted from the trash: {what} of {_named(swept.gone)}.")
         except (OSError, SteersmanError) as error:
             host.complain(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
         else:
-            self._report(done, size_of(storage.copies))
+            self._report(done, size_of(host.runtime.shared.storage.copies))
 
     def _report(self, done: Swept, left: int) -> None:
         budget = self._host.config.checkpoints.budget

@@ -65,7 +65,8 @@ def limit(tmp_path: Path, store: MemoryStore, said: SimpleQueue[str]) -> Upkeep:
     shared = SimpleNamespace(storage=Storage(folder=tmp_path))
     host = SimpleNamespace(paths=paths, config=config, store=store, complain=said.put)
     host.runtime = SimpleNamespace(shared=shared)
-    return Upkeep(cast("Any", host))
+    host.upkeep = Upkeep(cast("Any", host))
+    return host.upkeep
 
 
 def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None:
