@@ -140,7 +140,7 @@ class Host:
                 folder, opened.profile, self.observers.of, session=session
             )
             undoing.pop_all()
-        self.observers.opening.wait(session)
+        self.event_bus.wait_for(session)
         for notice in opened.notices:
             self.publisher(session).notice(notice)
         if opened.servers is not None:
@@ -166,7 +166,7 @@ class Host:
             return opened[-1].profile
 
         record = self.runtime.open_existing(session, profile_of, self.observers.of)
-        self.observers.opening.wait(session)
+        self.event_bus.wait_for(session)
         for found in opened:
             if found.servers is not None:
                 found.servers.attend(session)

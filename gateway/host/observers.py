@@ -17,7 +17,7 @@ from ..trace_context import Telemetry
 from ..wording.redaction import Redactor
 from .hook_runner import HookObserver, HookRunner
 from .offline_writer import Logbook, QueueMirror
-from .router import EventBus, Opening
+from .router import EventBus
 
 if TYPE_CHECKING:
     from .host import Host
@@ -35,8 +35,6 @@ class SessionObservers:
         paths, config, complain = host.paths, host.config, host.complain
         is_debug = host.launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
         self.event_bus = EventBus()
-        self.opening = Opening()
-        self.event_bus.subscribe(self.opening.receive)
         keys = config.key_variables
         self._log = Logbook(paths, environ, keys, complain, is_debug=is_debug)
         self.event_bus.subscribe(self._log.receive)

@@ -14,6 +14,8 @@ from ..events.contract import Event, TextEvent
 Listener = Callable[[Event], None]
 """Called on the publisher's thread for each event, one at a time; must not block."""
 
+OPENING = 10.0
+"""Seconds that a session has to start."""
 _ENDS_TEXT = frozenset({"answer", "turn_started", "turn_ended"})
 
 
@@ -26,7 +28,8 @@ class EventBus:
 
     def __init__(self) -> None:
         self._listeners: dict[str, tuple[Listener, ...]] = {}  # by session; of all sessions: ""
-        self._lock = threading.RLock()
+        self._lock = threading.Condition()
+        self._open: set[str] = set()
         self._seqs: dict[str, int] = {}
         self._parents: dict[str, str] = {}
         self._streamed: dict[str, tuple[TextEvent, list[str]]] = {}
@@ -78,8 +81,16 @@ class EventBus:
 
         return leave
 
+    def wait_for(self, session: str) -> None:
+        """Block until a session has started, or its store failed; not for the publisher's thread.
+
+        So `session_started` is the first event of a session that any client receives.
+        """
+        with self._lock:
+            self._lock.wait_for(lambda: session in self._open, OPENING)
+
     def _note(self, event: Event) -> None:
-        """Keep what a client that joins has to be told beside the journal."""
+        """Keep what a client that joins has to be told beside the journal, and what has started."""
         session = event["session"]
         if event["seq"] is not None:
             self._seqs[session] = event["seq"]
@@ -89,6 +100,9 @@ class EventBus:
             self._streamed.setdefault(session, (event, []))[1].append(event["delta"])
         elif event["type"] in _ENDS_TEXT:
             self._streamed.pop(session, None)
+        elif event["type"] in ("session_started", "error"):
+            self._open.add(session)
+            self._lock.notify_all()
 
     def _lineage(self, session: str) -> list[str]:
         """Return a session and its ancestors."""
@@ -96,29 +110,6 @@ class EventBus:
         while found[-1] in self._parents:
             found.append(self._parents[found[-1]])
         return found
-
-
-class Opening:
-    """Listens on the event bus; `wait` returns when a session has started, or its store failed.
-
-    So `session_started` is the first event of a session that any client receives.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._open: set[str] = set()
-
-    def receive(self, event: Event) -> None:
-        """Receive an event; for the loop's thread."""
-        if event["type"] in ("session_started", "error"):
-            with self._changed:
-                self._open.add(event["session"])
-                self._changed.notify_all()
-
-    def wait(self, session: str, seconds: float = 10.0) -> bool:
-        """Block until a session is open, and return whether it is; not for the loop's thread."""
-        with self._changed:
-            return self._changed.wait_for(lambda: session in self._open, seconds)
 
 
 def routes_of(settings: Settings, choice: RoutesChoice | None) -> tuple[Routes, str]:
