@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..actors.agent_profile import AgentProfile
 from ..actors.inspection import SessionDescription
 from ..actors.runtime import REPLY_TIMEOUT
 from ..journal.codec import decode
@@ -27,7 +26,6 @@ from ..machines.conversation import Attachment, Picture
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
-from ..machines.routes import Routes
 from ..ports.templates import Template, templates_in
 from .events.translation import EventPublisher, queue_view
 from .session_info import SessionChoice, resumable
@@ -313,14 +311,6 @@ class SessionClient:
     def stop_asking(self) -> None:
         """Stop asking: from now on, every call that needs a question is denied."""
         self._runtime.stop_asking(self.session)
-
-    def change_model(self, profile: AgentProfile) -> None:
-        """Let the model of `profile` answer from the next call on."""
-        self._runtime.change_model(self.session, profile)
-
-    def reroute(self, routes: Routes) -> None:
-        """Go by other routing tables from now on."""
-        self._runtime.reroute(self.session, routes)
 
     def renew(self) -> None:
         """Finalize this session and begin another in its place."""

@@ -64,6 +64,6 @@ def model(
     answer = client.ask(m.PolicyChange(model=name))
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
-    client.change_model(profile)
+    client.host.runtime.change_model(client.session, profile)
     line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
     return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.")

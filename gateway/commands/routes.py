@@ -57,7 +57,7 @@ def use_routes(
     answer = client.ask(m.PolicyChange(routes=choice))
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
-    client.reroute(table)
+    client.host.runtime.reroute(client.session, table)
     text = f"This session goes by the routing table `{name}` from now on. {table.doc}"
     return Reply(data={"ok": True, "table": name}, text=f"{text}\n{notice}".rstrip())
 
