@@ -47,7 +47,6 @@ from .events.contract import is_receipt
 from .follow import LOOK, Event, Follower, OutcomesElsewhere
 from .home.home import existing_folder, find_session, refuse_run, store_at
 from .host.host import Host
-from .host.profile_factory import OwnAgent
 from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
 from .own_agent import AGAIN, TypedOutput, agent_settings, own_agent
@@ -806,16 +805,11 @@ class Home:
         `agent` is one of the program's own, or the name of a configured one; none means the default.
         """
         host, place = self._host, existing_folder(folder)
-        if isinstance(agent, Agent):
-            begin = partial(host.begin, place, None, agent.name)
-            conversation = await asyncio.to_thread(
-                self._introduced, agent.name, self._own(agent), begin
-            )
-            return self._handle(conversation, agent)
-        if not (agent is None or isinstance(agent, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not (agent is None or isinstance(agent, str | Agent)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{agent!r} is no agent", "give a steersman.Agent, or the name of one")
-        conversation = await asyncio.to_thread(host.begin, place, None, agent or "")
-        return self._handle(conversation)
+        own = agent if isinstance(agent, Agent) else None
+        name = agent.name if isinstance(agent, Agent) else agent or ""
+        return await self._opened(name, own, partial(host.begin, place, None, name))
 
     async def resume(self, session: str, *, agent: Agent | None = None) -> SessionHandle:
         """Take up a session, by its id or the beginning of it. Nothing runs until a message asks for it.
@@ -843,10 +837,7 @@ class Home:
                 f"session `{row.session}` uses the tool `{missing[0]}`, which is not there",
                 "give an agent that has it: resume(session, agent=...)",
             )
-        resume = partial(host.resume, row.session)
-        if agent is not None:
-            resume = partial(self._introduced, record.agent, self._own(agent), resume)
-        return self._handle(await asyncio.to_thread(resume), agent)
+        return await self._opened(record.agent, agent, partial(host.resume, row.session))
 
     async def session(self, session: str) -> SessionHandle:
         """Return a session that is open, by its id or the beginning of it: here, or in another program.
@@ -924,17 +915,20 @@ class Home:
         await asyncio.to_thread(start_run, conversation, plan.spec.name)
         return handle
 
-    def _introduced(
-        self, name: str, agent: OwnAgent, begin: Callable[[], SessionClient]
-    ) -> SessionClient:
-        """Begin a session while a name means this agent, and no other one of the same name."""
-        with self._introducing:
-            self._host.opener.profiles.introduce(name, agent)
-            return begin()
+    async def _opened(
+        self, name: str, agent: Agent | None, begin: Callable[[], SessionClient]
+    ) -> SessionHandle:
+        """Begin a session while a name means this agent, if there is one, and no other of that name."""
+        own = own_agent(agent, self._host, self._loop) if agent is not None else None
 
-    def _own(self, agent: Agent) -> OwnAgent:
-        assert self._loop is not None
-        return own_agent(agent, self._host, self._loop)
+        def begun() -> SessionClient:
+            if own is None:
+                return begin()
+            with self._introducing:
+                self._host.opener.profiles.introduce(name, own)
+                return begin()
+
+        return self._handle(await asyncio.to_thread(begun), agent)
 
     def _open_handle(self, session: str, agent: Agent | None = None) -> SessionHandle | None:
         """Return the handle of a session that is open here; none if it is not."""
