@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from ...journal import entries as e
-from ...journal.entries import Compacted, CompactionBegun, LimitReached, LimitsGranted, NoProgress
 from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
 from ..wording.formats import line_count
@@ -82,9 +81,9 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> li
             assert_never(entry)
 
 
-def of_limits(entry: LimitReached | LimitsGranted, at: c.Stamp) -> c.Event:
+def of_limits(entry: e.LimitReached | e.LimitsGranted, at: c.Stamp) -> c.Event:
     """Return the event of a limit."""
-    if isinstance(entry, LimitsGranted):
+    if isinstance(entry, e.LimitsGranted):
         text = "The session may use as much again."
         return c.NoticeEvent(type="notice", **at, text=text)
     text = f"A limit is reached, {entry.what}. The queue is held."
@@ -102,7 +101,7 @@ _DONE = {
 NO_PROGRESS = "`/queue resume` lets it try again; say more, or `[progress]` allows more repetitions"
 
 
-def of_no_progress(entry: NoProgress, at: c.Stamp) -> list[c.Event]:
+def of_no_progress(entry: e.NoProgress, at: c.Stamp) -> list[c.Event]:
     """Return the events of a turn that repeats itself: for programs, and for people."""
     event = c.NoProgressEvent(
         type="no_progress",
@@ -122,9 +121,9 @@ def of_no_progress(entry: NoProgress, at: c.Stamp) -> list[c.Event]:
     return [event, c.NoticeEvent(type="notice", **at, text=text)]
 
 
-def of_compaction(entry: CompactionBegun | Compacted, at: c.Stamp) -> list[c.Event]:
+def of_compaction(entry: e.CompactionBegun | e.Compacted, at: c.Stamp) -> list[c.Event]:
     """Return the events of a compaction: a notice for people, and the result."""
-    if isinstance(entry, CompactionBegun):
+    if isinstance(entry, e.CompactionBegun):
         return [c.NoticeEvent(type="notice", **at, text=_begun(entry))]
     compacted = c.CompactedEvent(
         type="compacted",
@@ -140,7 +139,7 @@ def of_compaction(entry: CompactionBegun | Compacted, at: c.Stamp) -> list[c.Eve
     return [compacted, c.NoticeEvent(type="notice", **at, text=_done(entry))]
 
 
-def _begun(entry: CompactionBegun) -> str:
+def _begun(entry: e.CompactionBegun) -> str:
     match entry.why:
         case "full":
             share = 100 * entry.tokens // max(1, entry.window)
@@ -154,7 +153,7 @@ def _begun(entry: CompactionBegun) -> str:
             return "Summing up the conversation…"
 
 
-def _done(entry: Compacted) -> str:
+def _done(entry: e.Compacted) -> str:
     size = f"about {entry.before:,} tokens are now {entry.after:,}"
     if entry.how == "pruned":
         if not entry.reason:
