@@ -63,7 +63,6 @@ class RoomInbox:
 
     async def _failed(self, row: InboxRow, fault: BaseException) -> None:
         """Tell a person that something they did cannot be done; it is not tried again."""
-        about = _about(row)
         match fault:
             case SteersmanError():
                 log.warning("room %s: %s", self._name, fault.message)
@@ -74,7 +73,7 @@ class RoomInbox:
             case _:
                 log.error("room %s: a mistake in steersman", self._name, exc_info=fault)
                 why = "a mistake in steersman; its log says more"
-        await self._store.done(row, *self._note(row, f"That failed: {why}", about))
+        await self._store.done(row, *self._note(row, f"That failed: {why}"))
 
     async def _deal_with(self, row: InboxRow) -> None:
         match row.event:
@@ -100,17 +99,17 @@ class RoomInbox:
             return
         person = self._person(said.sender)
         if person is None:
-            await self._store.done(row, *self._refuse(row, about))
+            await self._store.done(row, *self._refuse(row, said.sender))
             return
         text = "\n\n".join([text, *map(_file_text, said.files)]).strip()
         session = await self._session.open()
         meant = _meant(session, said, text, target)
         if meant in (_AGAIN, _MORE):
-            await self._repeat(row, meant == _MORE, about)
+            await self._repeat(row, meant == _MORE)
         elif meant is None:
             is_question = target is not None and target.question
             note = _OVER if is_question else _LATE
-            await self._store.done(row, *self._note(row, note, about))
+            await self._store.done(row, *self._note(row, note))
         elif isinstance(meant, CommandCall) or meant.startswith("/"):
             await self._store.note(self._name, about)
             await self._store.done(row)  # before, because a command is carried out at most once
@@ -130,17 +129,17 @@ class RoomInbox:
             else:
                 await session.enter(text, person, key=key)
         except Rejected as refusal:
-            messages = self._note(row, _in_words(refusal), about)
+            messages = self._note(row, _in_words(refusal))
         await self._store.done(row, *messages)
 
-    async def _repeat(self, row: InboxRow, is_more: bool, about: Subject) -> None:
+    async def _repeat(self, row: InboxRow, is_more: bool) -> None:
         """Say what may not have arrived, or with `is_more` the next part of what was cut."""
         if is_more:
             count, left = await self._store.more(self._name, self._room.options.parts)
             text = self._room.rest(left) if left else "" if count else "There is no more."
         else:
             text = "" if await self._store.again(self._name) else "Nothing is uncertain."
-        await self._store.done(row, *self._note(row, text, about))
+        await self._store.done(row, *self._note(row, text))
 
     def _person(self, sender: str) -> Person | None:
         """Return who a sender is; which names are the same may be known only when connected."""
@@ -199,33 +198,29 @@ class RoomInbox:
         if person is None or asked is None or not asked.question or session is None or not choice:
             await self._store.done(row)
         elif asked.question == CLOSED:
-            await self._store.done(row, *self._note(row, _OVER, _about(row)))
+            await self._store.done(row, *self._note(row, _OVER))
         else:
             await self._store.done(row)
             about = Subject(chosen.message, sender=chosen.sender)
             await self._command(session, row, _answer(asked, choice), person, about)
 
-    def _refuse(self, row: InboxRow, about: Subject) -> list[OutboxMessage]:
+    def _refuse(self, row: InboxRow, sender: str) -> list[OutboxMessage]:
         """Tell a stranger once that their messages are not read."""
-        if about.sender in self._refused or len(self._refused) >= _STRANGERS:
+        if sender in self._refused or len(self._refused) >= _STRANGERS:
             return []
-        self._refused.add(about.sender)
-        return self._note(row, _UNKNOWN, about)
+        self._refused.add(sender)
+        return self._note(row, _UNKNOWN)
 
     def _note(self, row: InboxRow, text: str, about: Subject | None = None) -> list[OutboxMessage]:
-        """Answer something of the inbox."""
+        """Answer something of the inbox; `about` is for what is no message of its own."""
+        match row.event:
+            case Said() as said:
+                about = Subject(said.id, thread=said.thread, sender=said.sender)
+            case Chosen() as chosen:
+                about = Subject(chosen.message, sender=chosen.sender)
+            case _:
+                pass
         return self._room.write(f"{self._name}:{row.id}", text, about)
-
-
-def _about(row: InboxRow) -> Subject | None:
-    """Return what an answer to something of the inbox is about."""
-    match row.event:
-        case Said() as said:
-            return Subject(said.id, thread=said.thread, sender=said.sender)
-        case Chosen() as chosen:
-            return Subject(chosen.message, sender=chosen.sender)
-        case _:
-            return None
 
 
 def _queue(verb: str, about: Subject, **more: str) -> CommandCall:
