@@ -147,7 +147,7 @@ class AttachedSession:
     @property
     def own_key(self) -> str:
         """How the client ids of what is typed here begin."""
-        return self._requests.key
+        return self._key
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
