@@ -1,6 +1,6 @@
 """The commands of the command line. A module of `commands/` is imported when its command is used.
 
-To import all of them takes longer than most commands take, so what `--help` lists is here, too.
+To import all of them takes longer than most commands take, so what `--help` lists is in `options.py`.
 """
 
 from __future__ import annotations
@@ -15,47 +15,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo
 
 from .exit_codes import INTERRUPTED, in_words
-from .options import CommandGroup
+from .options import ABOUT, CommandGroup
 
-ABOUT = {
-    "run": "Run a workflow; Ctrl-C interrupts it, and --resume continues it.",
-    "send": "Send a message to a session; if no program has it open, it is queued.",
-    "stop": "Stop the running turn of a session and everything that it started.",
-    "attach": "Follow a session that runs in another terminal, and type into it; leaving leaves it "
-    "running.",
-    "inspect": "Show what every part of a session is doing, or was doing at any moment.",
-    "why": "Tell the story of one message: what became of it, when, by which rule, and what it waits "
-    "for.",
-    "simulate": "Play random runs with stops, failures and crashes, and check every promise in each.",
-    "chat": "Talk to an agent.",
-    "acp": "Serve an editor: the Agent Client Protocol on standard input and output.",
-    "mcp": "Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.",
-    "trust": "Show what a folder's steersman.toml would be allowed, and trust its present content.",
-    "tour": "Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.",
-    "setup": "Choose a model, try it, and make it the default of new chats.",
-    "doctor": "Check this machine, and report what to repair.",
-    "queue": "Show and change a session's queue.",
-    "goal": "Show and change the goal of a session.",
-    "agents": "Show and end a session's subagents.",
-    "routes": "Show, check, compare and choose the routing tables.",
-    "hooks": "Install hooks in other agents, so that their sessions can be restored.",
-    "restore": "Resume sessions of other agents.",
-    "sessions": "List, read and resume sessions.",
-    "machines": "Show and check the state machines.",
-    "config": "Show and check the configuration.",
-    "models": "List, check and fetch language models.",
-    "permissions": "Show what tools may do here without asking, and try a call.",
-    "plugins": "List what installed packages add.",
-    "gateway": "Run a gateway: chat rooms, or what a package brings.",
-    "people": "Show who may do what in chat rooms.",
-    "workflow": "Check, list and create workflows; `steersman run` runs one.",
-    "serve": "Run the home's sessions in a program that outlives terminals, with a page and HTTP.",
-    "node": "Run sessions of the home that need an owner, until Ctrl-C or `node drain`.",
-    "devices": "Pair devices and programs with `steersman serve`, and shut them out.",
-    "home": "Where sessions are kept: SQLite, or a PostgreSQL database for many machines.",
-    "schedule": "What `steersman serve` does at planned times.",
-}
-"""Each command, and the first line of its help."""
 PLACES = {
     **{name: f"talk:{name}" for name in ("chat", "attach")},
     **{name: f"queue:{name}" for name in ("send", "stop", "agents", "goal")},

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share."""
+"""What the commands share: the text of each in lists, options and arguments, and groups."""
 
 from __future__ import annotations
 
@@ -9,6 +9,46 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+
+ABOUT = {
+    "run": "Run a workflow; Ctrl-C interrupts it, and --resume continues it.",
+    "send": "Send a message to a session; if no program has it open, it is queued.",
+    "stop": "Stop the running turn of a session and everything that it started.",
+    "attach": "Follow a session that runs in another terminal, and type into it; leaving leaves it "
+    "running.",
+    "inspect": "Show what every part of a session is doing, or was doing at any moment.",
+    "why": "Tell the story of one message: what became of it, when, by which rule, and what it waits "
+    "for.",
+    "simulate": "Play random runs with stops, failures and crashes, and check every promise in each.",
+    "chat": "Talk to an agent.",
+    "acp": "Serve an editor: the Agent Client Protocol on standard input and output.",
+    "mcp": "Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.",
+    "trust": "Show what a folder's steersman.toml would be allowed, and trust its present content.",
+    "tour": "Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.",
+    "setup": "Choose a model, try it, and make it the default of new chats.",
+    "doctor": "Check this machine, and report what to repair.",
+    "queue": "Show and change a session's queue.",
+    "goal": "Show and change the goal of a session.",
+    "agents": "Show and end a session's subagents.",
+    "routes": "Show, check, compare and choose the routing tables.",
+    "hooks": "Install hooks in other agents, so that their sessions can be restored.",
+    "restore": "Resume sessions of other agents.",
+    "sessions": "List, read and resume sessions.",
+    "machines": "Show and check the state machines.",
+    "config": "Show and check the configuration.",
+    "models": "List, check and fetch language models.",
+    "permissions": "Show what tools may do here without asking, and try a call.",
+    "plugins": "List what installed packages add.",
+    "gateway": "Run a gateway: chat rooms, or what a package brings.",
+    "people": "Show who may do what in chat rooms.",
+    "workflow": "Check, list and create workflows; `steersman run` runs one.",
+    "serve": "Run the home's sessions in a program that outlives terminals, with a page and HTTP.",
+    "node": "Run sessions of the home that need an owner, until Ctrl-C or `node drain`.",
+    "devices": "Pair devices and programs with `steersman serve`, and shut them out.",
+    "home": "Where sessions are kept: SQLite, or a PostgreSQL database for many machines.",
+    "schedule": "What `steersman serve` does at planned times.",
+}
+"""Each command, and the first line of its help."""
 
 
 def option(metavar: str, about: str, *names: str, **more: Any) -> Any:
@@ -50,11 +90,11 @@ class CommandGroup(TyperGroup):
             formatter.write_dl(rows)
 
 
-def group(about: str, example: str, *, is_command: bool = False) -> typer.Typer:
-    """Return a group of commands with its help; `is_command`: without one of them it acts itself."""
+def group(name: str, example: str, *, is_command: bool = False) -> typer.Typer:
+    """Return the group of a name with its help; `is_command`: without a command it acts itself."""
     return typer.Typer(
         cls=CommandGroup,
-        help=f"{about}\n\nExample: {example}",
+        help=f"{ABOUT[name]}\n\nExample: {example}",
         no_args_is_help=not is_command,
         rich_markup_mode=None,
         add_completion=False,

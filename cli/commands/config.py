@@ -42,7 +42,7 @@ from .session_command import twin
 
 _WIDTH = 80  # columns of a list that stays on one line
 
-config = group("Show and check the configuration.", "steersman config show")
+config = group("config", "steersman config show")
 
 
 @config.command("show")
@@ -163,10 +163,7 @@ def value_text(value: Any) -> str:
 # Permissions --------------------------------------------------------------------------------------
 
 
-permissions = group(
-    "Show what tools may do here without asking, and try a call.",
-    'steersman permissions explain "git status"',
-)
+permissions = group("permissions", 'steersman permissions explain "git status"')
 
 
 @permissions.command("list")

@@ -26,10 +26,7 @@ from typing import Annotated
 
 LONGEST = 40
 
-devices = group(
-    "Pair devices and programs with `steersman serve`, and shut them out.",
-    "steersman devices pair phone",
-)
+devices = group("devices", "steersman devices pair phone")
 
 Name = Annotated[str, argument("NAME", "What the device is called.")]
 
@@ -126,7 +123,7 @@ _DEEDS = {
     "approve": (Deed.APPROVE, Whose.NOBODYS),
 }
 
-people = group("Show who may do what in chat rooms.", "steersman people check")
+people = group("people", "steersman people check")
 
 
 @people.command("check")

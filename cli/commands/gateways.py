@@ -22,7 +22,7 @@ from ..options import Json, argument, group
 from ..output import show, show_document, show_table, warn
 from ..signals import SIGNALS, TWICE
 
-gateway = group("Run a gateway: chat rooms, or what a package brings.", "steersman gateway list")
+gateway = group("gateway", "steersman gateway list")
 
 
 class _Told(logging.Handler):
@@ -180,7 +180,7 @@ def _config() -> Config:
 # Plug-ins -----------------------------------------------------------------------------------------
 
 
-plugins = group("List what installed packages add.", "steersman plugins list")
+plugins = group("plugins", "steersman plugins list")
 
 
 @plugins.command("list")

@@ -42,10 +42,7 @@ from ..stored import stored
 SQLITE = "sqlite"
 """Names the state folder as the other home of a move."""
 
-home = group(
-    "Where sessions are kept: SQLite, or a PostgreSQL database for many machines.",
-    "steersman home check",
-)
+home = group("home", "steersman home check")
 
 
 @home.command("init")

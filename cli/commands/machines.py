@@ -15,7 +15,7 @@ from ..output import show, show_document, show_toml, warn
 
 FORMATS = ("mermaid", "svg", "toml")
 
-machines = group("Show and check the state machines.", "steersman machines show turn")
+machines = group("machines", "steersman machines show turn")
 
 
 @machines.command("list")

@@ -36,7 +36,7 @@ _PAUSE = 0.1  # seconds between two updates of the progress on a terminal
 _STEP = 10  # percent between two lines of progress elsewhere
 _LEARNING = 1.0  # seconds until the time left is known well enough
 
-models = group("List, check and fetch language models.", "steersman models list")
+models = group("models", "steersman models list")
 
 
 class ProgressLine:

@@ -32,11 +32,7 @@ LOOK_UP = 1.0
 """Seconds after which a node looks whether a signal has come that did not wake it."""
 _COLUMNS = ("node", "state", "place", "host", "pid", "sessions", "capacity")
 
-node = group(
-    "Run sessions of the home that need an owner, until Ctrl-C or `node drain`.",
-    "steersman node --capacity 20 --place repo-a",
-    is_command=True,
-)
+node = group("node", "steersman node --capacity 20 --place repo-a", is_command=True)
 
 
 @node.callback(invoke_without_command=True)

@@ -42,7 +42,7 @@ WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 
 Place = Annotated[str, argument("ID", "The same as --session.", show_default=False)]
 
-queue = group("Show and change a session's queue.", "steersman queue list")
+queue = group("queue", "steersman queue list")
 
 
 @queue.command("list")
@@ -249,7 +249,7 @@ def stop(session: Session, as_json: Json = False) -> int:
 # Subagents ----------------------------------------------------------------------------------------
 
 
-agents = group("Show and end a session's subagents.", "steersman agents list last")
+agents = group("agents", "steersman agents list last")
 
 
 @agents.command("list")
@@ -279,7 +279,7 @@ agents.command("wrap-up")(twin(subagents.wrap_up_agent, Session))
 # The goal -----------------------------------------------------------------------------------------
 
 
-goal = group("Show and change the goal of a session.", "steersman goal status")
+goal = group("goal", "steersman goal status")
 
 
 @goal.command("set")

@@ -18,7 +18,7 @@ from ..output import show, show_document, show_table, warn
 
 _HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
 
-restore = group("Resume sessions of other agents.", "steersman restore list")
+restore = group("restore", "steersman restore list")
 
 
 @restore.command("list")

@@ -51,10 +51,7 @@ WAYS = ("auto", "queue", "steer", "interrupt")
 _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
 """The text before the conditions of a row, the values of a word, or a reason."""
 
-routes = group(
-    "Show, check, compare and choose the routing tables.",
-    'steersman routes explain "how is it going?" --children 2',
-)
+routes = group("routes", 'steersman routes explain "how is it going?" --children 2')
 
 Table = Annotated[
     str, argument("TABLE", "A table's name, or a file; if left out, the table in force here.")

@@ -47,11 +47,7 @@ Restart=on-failure
 WantedBy=default.target
 """
 
-serve = group(
-    "Run the home's sessions in a program that outlives terminals, with a page and HTTP.",
-    "steersman serve --port 8200",
-    is_command=True,
-)
+serve = group("serve", "steersman serve --port 8200", is_command=True)
 
 
 @serve.callback(invoke_without_command=True)
@@ -298,7 +294,7 @@ FOLDED = 40
 SAID = 200
 """Columns of what a schedule's newest session said."""
 
-schedule = group("What `steersman serve` does at planned times.", "steersman schedule list")
+schedule = group("schedule", "steersman schedule list")
 
 
 @schedule.command("list")

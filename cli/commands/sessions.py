@@ -231,7 +231,7 @@ def _said(stored_entry: StoredEntry) -> Iterator[tuple[str, str]]:
             yield message.role, message.text
 
 
-sessions = group("List, read and resume sessions.", "steersman sessions list")
+sessions = group("sessions", "steersman sessions list")
 
 
 def resume_session(session: Session) -> int:

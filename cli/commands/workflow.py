@@ -18,10 +18,7 @@ from ...workflows.paths import Paths
 from ..options import Json, argument, group, option
 from ..output import show, show_document, show_table, warn
 
-workflow = group(
-    "Check, list and create workflows; `steersman run` runs one.",
-    "steersman workflow check job.toml",
-)
+workflow = group("workflow", "steersman workflow check job.toml")
 
 
 @workflow.command("check")

@@ -21,10 +21,7 @@ from .installation import Change, Installation
 
 _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 
-hooks = group(
-    "Install hooks in other agents, so that their sessions can be restored.",
-    "steersman hooks install claude",
-)
+hooks = group("hooks", "steersman hooks install claude")
 
 Agent = Annotated[
     str, typer.Argument(metavar="AGENT", help="An agent; `steersman hooks list` names them.")
