@@ -22,7 +22,7 @@ from typing import Any
 from ...machines.errors import ModelError
 from ...machines.value import Value
 from ...ports.models.chat import ChatModel
-from ...ports.models.endpoint import Endpoint, Patience
+from ...ports.models.endpoint import Endpoint
 from ...ports.models.error_text import ServerErrorText
 from ...ports.models.loose_json import count, table
 from ...ports.models.model import AnswerListener, ModelAnswer, ModelRequest, dropped
@@ -251,7 +251,7 @@ class _Server(ChatModel):
         """Send a request, and read the answer to its end. Raises `ModelError`."""
         url = f"{self._root}{path}"
         diagnostic = ServerErrorText(url=url, model=self._model, key=self._key)
-        endpoint = Endpoint(diagnostic, self._headers(self._key), Patience())
+        endpoint = Endpoint(diagnostic, self._headers(self._key))
         try:
             async with (
                 endpoint.post([json.dumps(body).encode()]) as pieces,

@@ -16,6 +16,7 @@ import h11
 from ..awake import wait_awake
 from .route import Address, ConnectTimeout, ResponseHead
 
+_CONNECT = 10.0  # seconds in which the server has to accept
 _HEADER = 100 * 1024  # bytes of a response's header, or of the line before a chunk
 _MOST_UNREAD = 256 * 1024  # bytes after which the server has to wait until they are read
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
@@ -51,18 +52,14 @@ class ModelConnection(asyncio.Protocol):
         address: Address,
         proxy: Address | None,
         trusted: ssl.SSLContext | None,
-        connect: float,
         silence: float,
     ) -> "ModelConnection":
-        """Connect to an address, through a proxy if there is one.
-
-        `connect` is the time limit in seconds, `silence` that of each later wait.
-        """
+        """Connect to an address, through a proxy if there is one; later waits last `silence` seconds."""
         made = cls(silence)
         with ExitStack() as undoing:
             undoing.callback(made.close)
             try:
-                async with asyncio.timeout(connect):
+                async with asyncio.timeout(_CONNECT):
                     await made._connect(proxy or address, trusted)
                     if proxy is not None and address.is_encrypted:
                         await made._tunnel(address, proxy, trusted)

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 from ...machines.errors import ConfigError
 from ...machines.json_shape import parse_json
-from ...machines.value import Value
 from .error_text import ServerErrorText
 from .retry import parse_retry_after
 from .route import Address, ResponseHead, proxy_of, target_of, trusted_certificates
@@ -30,16 +29,11 @@ _AT_ONCE = 256 * 1024  # bytes of a body that is sent in one piece
 _KEPT = 90.0  # seconds a connection is kept: tools and people take longer than the usual 5
 _MOST_KEPT = 4  # connections
 _ASIDE = 5.0  # seconds for a request about the server itself
+SILENCE = 300.0
+"""Seconds after which a call fails because the server sends nothing, unless another time is given."""
 ERROR_BODY = 64 * 1024
 """Bytes of an error page that are read."""
 _ASIDE_BODY = 8 << 20  # bytes of an answer about the server itself
-
-
-class Patience(Value):
-    """Seconds after which a call fails because the server does not accept, or sends nothing."""
-
-    connect: float = 10.0
-    silence: float = 300.0
 
 
 def is_loopback(url: str) -> bool:
@@ -74,10 +68,10 @@ class Endpoint:
     """Posts JSON to one URL, and yields the pieces of the answer; used on one asyncio loop."""
 
     def __init__(
-        self, diagnostic: ServerErrorText, headers: Mapping[str, str], patience: Patience
+        self, diagnostic: ServerErrorText, headers: Mapping[str, str], silence: float = SILENCE
     ) -> None:
         self.diagnostic = diagnostic
-        self._patience = patience
+        self._silence = silence
         self._address = Address.of(diagnostic.url)
         # A proxy cannot reach our loopback.
         self._proxy = None if is_loopback(diagnostic.url) else proxy_of(self._address)
@@ -197,8 +191,7 @@ class Endpoint:
         speakers = (self._address, self._proxy)
         is_encrypted = any(to is not None and to.is_encrypted for to in speakers)
         trusted = trusted_certificates() if is_encrypted else None
-        times = self._patience.connect, self._patience.silence
-        return partial(ModelConnection.open, self._address, self._proxy, trusted, *times)
+        return partial(ModelConnection.open, *speakers, trusted, self._silence)
 
 
 async def _start_of(pieces: AsyncIterator[bytes], limit: int) -> str:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...machines.context import CHARACTERS, tokens_of
 from ...machines.conversation import ChatMessage, Usage
 from .dialect import JsonDialect, ReadingModel
-from .endpoint import Endpoint, Patience, parse_base_url
+from .endpoint import SILENCE, Endpoint, parse_base_url
 from .error_text import ServerErrorText
 from .loose_json import table, tables
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
@@ -56,7 +56,7 @@ class ServedModel(ABC):
         thinking: str = "",
         takes_pictures: bool = False,
         retry: RetryPolicy | None = None,
-        patience: Patience | None = None,
+        silence: float = SILENCE,
     ) -> None:
         address, self._host = parse_base_url(base_url, name or model)
         self._address = self._api(address)
@@ -71,7 +71,7 @@ class ServedModel(ABC):
         self._diagnostic = ServerErrorText(
             url=f"{self._address}{self.path}", model=model, key=key, key_env=key_env, base=self.base
         )
-        self._endpoint = Endpoint(self._diagnostic, self._headers(key), patience or Patience())
+        self._endpoint = Endpoint(self._diagnostic, self._headers(key), silence)
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
@@ -205,7 +205,7 @@ class ServedProvider(Provider):
             max_tokens=config.max_tokens,
             thinking=config.thinking or "",
             takes_pictures=takes_pictures(config),
-            patience=Patience(silence=config.timeout) if config.timeout else None,
+            silence=config.timeout or SILENCE,
         )
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:

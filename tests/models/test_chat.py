@@ -12,7 +12,6 @@ from support.ports import HeldPort
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from steersman.machines.errors import ConfigError, ModelError
 from steersman.ports.models.chat import ChatModel, wire_messages
-from steersman.ports.models.endpoint import Patience
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import RetryPolicy
 from steersman.ports.models.wire import wire_id
@@ -334,7 +333,7 @@ def test_impossible_address(url):
 def test_silence_ends_in_time(asker, behaviour):
     """A silent server is given up, and the call is not repeated automatically."""
     with ModelServer([behaviour]) as server:
-        model = ChatModel(server.base_url, "m", retry=QUICK, patience=Patience(silence=0.1))
+        model = ChatModel(server.base_url, "m", retry=QUICK, silence=0.1)
         fault = fault_of(asker, model)
         assert len(server.requests) == 1
     assert "fell silent" in fault.message

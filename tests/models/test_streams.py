@@ -15,7 +15,6 @@ from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
-from steersman.ports.models.endpoint import Patience
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import GO_ON, RepeatingModel, RetryPolicy
 
@@ -151,7 +150,7 @@ def test_time_in_which_the_process_was_stopped_is_no_silence() -> None:
         ModelServer([Text("One two", door=door)]) as server,
         asyncio.Runner(loop_factory=lambda: loop) as runner,
     ):
-        model = ChatModel(server.base_url, "m", patience=Patience(silence=60.0))
+        model = ChatModel(server.base_url, "m", silence=60.0)
         request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hi"),))
         answer = runner.run(model.answer(request, AnswerListener(on_text=hear)))
         runner.run(model.aclose())
