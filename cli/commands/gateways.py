@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +18,7 @@ from ...workflows.plugins import GATEWAYS
 from ...workflows.problem import did_you_mean
 from ..options import Json, argument, group
 from ..output import show, show_document, show_table, warn
-from ..signals import SIGNALS, TWICE
+from ..signals import SignalExit, leave_through, until_signal
 
 gateway = group("gateway", "steersman gateway list")
 
@@ -114,7 +112,8 @@ def gateway_run(
     chat.setLevel(logging.INFO)
     chat.addHandler(told)
     try:
-        return asyncio.run(_run(gateway, name, config.gateways.get(name, {})))
+        settings = config.gateways.get(name, {})
+        return until_signal(lambda: asyncio.run(_run(gateway, name, settings)))
     finally:
         chat.removeHandler(told)
         chat.setLevel(before)
@@ -147,30 +146,22 @@ async def _run(gateway: Any, name: str, settings: dict[str, Any]) -> int:
     plug_in = GATEWAYS.by_name[name]
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
-    signals: list[int] = []
-    began = 0.0
+    exits: list[SignalExit] = []
 
-    def leave(number: int) -> None:
-        nonlocal began
-        signals.append(number)
-        if len(signals) == 1:
-            began = loop.time()
-            task.cancel()
-        elif number == signal.SIGINT and loop.time() - began > TWICE:  # a person's second Ctrl-C
-            os._exit(128 + number)
+    def leave(signal_exit: SignalExit) -> bool:
+        exits.append(signal_exit)
+        loop.call_soon_threadsafe(task.cancel)
+        return True
 
-    for number in SIGNALS:
-        if signal.getsignal(number) == signal.SIG_IGN:  # nohup
-            continue
-        loop.add_signal_handler(number, partial(leave, number))
-    try:
-        async with Home(None) as home:
-            with plug_in.guarded(passes=SteersmanError, what="failed"):
-                await gateway(home, settings)
-    except asyncio.CancelledError:
-        if not signals:
-            raise
-    return 128 + signals[0] if signals else 0
+    with leave_through(leave):
+        try:
+            async with Home(None) as home:
+                with plug_in.guarded(passes=SteersmanError, what="failed"):
+                    await gateway(home, settings)
+        except asyncio.CancelledError:
+            if not exits:
+                raise
+    return exits[0].exit_code if exits else 0
 
 
 def _config() -> Config:
