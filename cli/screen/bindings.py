@@ -111,7 +111,7 @@ AGAIN = 2.0
 
 
 class Bindings:
-    """Handles the keys: the method `_ACTION` handles the keys with that action."""
+    """Handles the keys: those with an action by the method `_ACTION`, or as `_bind` says."""
 
     def __init__(self, line: InputLine, screen: Screen, leave: Callable[[], None]) -> None:
         self._line = line
@@ -197,13 +197,25 @@ class Bindings:
             "answer": is_empty & is_asked,
             "escape": emacs_mode | vi_navigation_mode,
         }
+        line, screen = self._line, self._screen
+        actions: dict[str, Callable[[KeyPressEvent], None]] = {
+            "steer": lambda _: line.send("steer"),
+            "mode": lambda _: line.change_mode(),
+            "edit_last": lambda _: line.edit_last(),
+            "down": lambda event: event.current_buffer.auto_down(count=event.arg),
+            "clear": lambda event: event.app.renderer.clear(),
+            "paste": lambda event: line.paste(event.data),
+            "rub_out": lambda _: line.rub_out(),
+            "help": lambda _: screen.write(keys_text(screen.appearance, screen.canvas.columns)),
+        }
         for key in KEYS:
             for bound in key.bound:
                 when = ~is_searching & filters.get(key.action, Condition(lambda: True))
-                self.bindings.add(*bound.split(), filter=when)(getattr(self, f"_{key.action}"))
-        self.bindings.add(Keys.BracketedPaste)(self._paste)
+                act = actions.get(key.action) or getattr(self, f"_{key.action}")
+                self.bindings.add(*bound.split(), filter=when)(act)
+        self.bindings.add(Keys.BracketedPaste)(actions["paste"])
         self.bindings.add(FOCUS, eager=True)(self._focus)
-        self.bindings.add("c-h", filter=~is_searching)(self._rub_out)
+        self.bindings.add("c-h", filter=~is_searching)(actions["rub_out"])
         self.bindings.add("c-x", eager=True, filter=~is_searching)(self._control_x)
         is_after_x = Condition(lambda: self._keys == self._control_x_key + 1)
         self.bindings.add("c-e", filter=is_after_x, eager=True)(self._editor)
@@ -234,12 +246,6 @@ class Bindings:
                 self._line.send("queue")
 
         self._unless_pasted(event, "\t", queue_line)
-
-    def _steer(self, event: KeyPressEvent) -> None:
-        self._line.send("steer")
-
-    def _mode(self, event: KeyPressEvent) -> None:
-        self._line.change_mode()
 
     def _newline(self, event: KeyPressEvent) -> None:
         """Insert a line break; at the end of a burst of keys, as programs type, it is Enter."""
@@ -338,18 +344,6 @@ class Bindings:
         if not (is_at_top and self._line.take_back()):
             buffer.auto_up(count=event.arg)
 
-    def _edit_last(self, event: KeyPressEvent) -> None:
-        self._line.edit_last()
-
-    def _down(self, event: KeyPressEvent) -> None:
-        event.current_buffer.auto_down(count=event.arg)
-
-    def _paste(self, event: KeyPressEvent) -> None:
-        self._line.paste(event.data)
-
-    def _rub_out(self, event: KeyPressEvent) -> None:
-        self._line.rub_out()
-
     def _control_x(self, event: KeyPressEvent) -> None:
         self._control_x_key = self._keys
 
@@ -368,12 +362,6 @@ class Bindings:
     def _unfold(self, event: KeyPressEvent) -> None:
         if not self._screen.unfold():
             self._screen.write("Nothing more to unfold. /show ID shows any tool call.")
-
-    def _clear(self, event: KeyPressEvent) -> None:
-        event.app.renderer.clear()
-
-    def _help(self, event: KeyPressEvent) -> None:
-        self._screen.write(keys_text(self._screen.appearance, self._screen.canvas.columns))
 
 
 def _has_more(event: KeyPressEvent) -> bool:
