@@ -21,6 +21,7 @@ from ..machines.errors import PlugInError, ToolError
 from ..machines.value import Value
 from ..workflows.home_folder import home_folder
 from ..workflows.plugins import PREFIX, EntryPoints, PlugIn
+from ..workflows.problem import did_you_mean
 from .process.own_python import module_command, search_path
 from .process.process import Processes, ProcessSpec
 from .tools.environment import clean_environment
@@ -106,15 +107,12 @@ async def run_hook(
 
 def _name_fault(name: str) -> str:
     """Say why a hook may not have a name."""
-    from difflib import get_close_matches
-
     from ..workflows.settings import HOOK_EVENTS
 
     event = name.partition(".")[0]
     if current_spelling(event) in HOOK_EVENTS:
         return ""
-    near = get_close_matches(event, HOOK_EVENTS, 1)
-    known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(HOOK_EVENTS)}"
+    known = did_you_mean(event, HOOK_EVENTS) or f"there are {', '.join(HOOK_EVENTS)}"
     return f"there is no event `{event}`; {known}"
 
 

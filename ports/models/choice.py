@@ -16,6 +16,7 @@ from ...machines.errors import ConfigError
 from ...machines.policy import Price
 from ...machines.value import Value
 from ...workflows.paths import Paths
+from ...workflows.problem import did_you_mean
 from ...workflows.providers import EMBEDDED, PROVIDERS, SERVERS, SERVICES, Service
 from .capacity import listed_here
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
@@ -138,14 +139,9 @@ def model_named(
         return _local(name, SERVERS[server], model)
     if server in PROVIDERS.entry_points.by_name:
         return ModelConfig(name=name, provider=server, model=model)
-    import difflib
-
     known = known_names(config_models)
-    near = difflib.get_close_matches(name, known, 1)
-    raise ConfigError(
-        f"{place}no model is called `{name}`",
-        f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}",
-    )
+    hint = did_you_mean(name, known) or f"known are: {', '.join(known)}"
+    raise ConfigError(f"{place}no model is called `{name}`", hint)
 
 
 def known_names(config_models: Mapping[str, ModelConfig]) -> list[str]:

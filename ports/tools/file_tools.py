@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from ...machines import protocol as m
 from ...machines.errors import ToolError
 from ...workflows.durability import replace_file
+from ...workflows.problem import did_you_mean
 from ...workflows.spelling import spelled
 from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
@@ -56,17 +57,12 @@ def _say_what_is_there(place: Place) -> None:
     parent = place.path.parent
     if place.is_outside or place.path.exists() or not parent.is_dir():
         return
-    from difflib import get_close_matches  # for a mistake only
-
     names = sorted(name for name in os.listdir(parent)[:_MOST_SHOWN] if not name.startswith("."))
-    near = get_close_matches(place.path.name, names, n=1, cutoff=0.6)
-    folder = str(Path(place.relative).parent)
-    there = ", ".join(shown(name) for name in names[:20]) or "nothing"
-    hint = f"did you mean `{shown(near[0])}`? " if near else ""
-    raise ToolError(
-        f"`{shown(place.relative)}`: No such file or directory",
-        f"{hint}in `{shown(folder)}` there is: {there}",
-    )
+    names = [shown(name) for name in names]
+    folder = shown(str(Path(place.relative).parent))
+    there = f"in `{folder}` there is: {', '.join(names[:20]) or 'nothing'}"
+    hint = did_you_mean(shown(place.path.name), names, there)
+    raise ToolError(f"`{shown(place.relative)}`: No such file or directory", hint)
 
 
 def refuse_binary(file: BinaryIO, place: Place) -> None:
