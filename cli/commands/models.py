@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -163,14 +164,12 @@ async def _try_out(
     from ...ports.models.trial import try_out
 
     found: list[Trial] = []
-    try:
+    async with aclosing(model):
         async for trial in try_out(model, seconds, warn, is_json=is_json):
             found.append(trial)
             if not as_json:
                 then = f"\n           {trial.then}" if trial.then else ""
                 show(f"{trial.name:<10} {redactor.line(trial.text)}{then}")
-    finally:
-        await model.aclose()
     return found
 
 

@@ -7,6 +7,7 @@ import getpass
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated
 
@@ -203,10 +204,8 @@ class _Setup:
             self._agree("it did not answer", "Write it all the same?", _NOTHING)
 
     async def _word(self, model: Model) -> None:
-        try:
+        async with aclosing(model):
             await say_ready(model, self._options.timeout, warn)
-        finally:
-            await model.aclose()
 
     def _agree(self, what: str, question: str, otherwise: str) -> None:
         """Go on only with a yes; raises `UsageError` else."""

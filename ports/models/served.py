@@ -188,11 +188,8 @@ class ServedProvider(Provider):
 
     async def offered(self, config: ModelConfig, environ: Mapping[str, str]) -> list[str]:
         """Name the models that the server of a model lists. Raises `ConfigError`."""
-        model = self._made(config, environ)
-        try:
+        async with aclosing(self._made(config, environ)) as model:
             return await model.offered()
-        finally:
-            await model.aclose()
 
     def _made(self, config: ModelConfig, environ: Mapping[str, str]) -> ServedModel:
         return self._kind(
