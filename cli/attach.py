@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,10 +117,8 @@ def run_there(
         attached.go_on(work.get("again", ()), work.get("done", ()))
         return attached
 
-    try:
+    with closing(here):
         return until_signal(lambda: run_at_prompt(here, open_it))
-    finally:
-        here.close()
 
 
 def _opened_there(
@@ -150,10 +149,8 @@ def _attend(
     def open_it() -> AttachedSession:
         return here.open(AttachedSession, session, owner, name)
 
-    try:
+    with closing(here):
         code = until_signal(lambda: interface(here, open_it, options))
-    finally:
-        here.close()
     last = here.attached.session if here.attached is not None else session
     with stored(environ) as store:
         is_over = _is_over(store, last, owner, GOING if here.is_cut_off else 0.0)

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -83,10 +84,8 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
 
     gc.freeze()
     gc.enable()
-    try:
+    with closing(host):
         return (given or interface)(host, open_it, options)
-    finally:
-        host.close()
 
 
 def _named(store: Store, options: ChatOptions, folder: Path) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 
 from ..gateway.home.home import open_store
 from ..journal.store import Store
@@ -12,14 +12,9 @@ from ..workflows.paths import Paths
 from ..workspace.prune import size_of, sizes_of
 
 
-@contextmanager
-def stored(environ: Mapping[str, str]) -> Generator[Store]:
-    """Open the store of the home for reading, and close it. Raises `StoreError`."""
-    store = open_store(Paths.of(environ), read_only=True)
-    try:
-        yield store
-    finally:
-        store.close()
+def stored(environ: Mapping[str, str]) -> closing[Store]:
+    """Open the store of the home for reading; the block closes it. Raises `StoreError`."""
+    return closing(open_store(Paths.of(environ), read_only=True))
 
 
 def disk_use(store: Store, storage: Storage) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -222,10 +222,8 @@ def _fetch(entry: CatalogueEntry, cache: Path) -> None:
         progress_line.close()
         warn(text)
 
-    try:
+    with closing(progress_line):
         path = EXTENSIONS.load("weights")(entry, cache, progress_line, say, os.environ)
-    finally:
-        progress_line.close()
     warn(f"{entry.name} is in {path} ({entry.licence}; its SHA-256 is right)")
     warn(f"  `steersman chat --model {entry.name}` uses it, and so does `/model {entry.name}`")
 

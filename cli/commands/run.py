@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...gateway.client import SessionClient
-from ...gateway.home.home import find_session, open_store
+from ...gateway.home.home import find_session
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.reach import server_of
@@ -35,6 +35,7 @@ from ..chat_options import work_folder
 from ..options import Folder, JsonLines, Yes, argument, flag, option, taking
 from ..output import show, show_document
 from ..signals import until_signal
+from ..stored import stored
 
 
 class RunOptions(Value):
@@ -182,7 +183,7 @@ def _read(options: RunOptions, paths: Paths, folder: Path) -> tuple[RunPlan, Con
 
 
 def _resume(options: RunOptions, paths: Paths, folder: Path) -> int:
-    record, run = _find(paths, options.resume, folder, Path(options.file).stem)
+    record, run = _find(options.resume, folder, Path(options.file).stem)
     known = {run.workflow.name, Path(run.workflow.file).stem}
     if options.file and Path(options.file).stem not in known:
         raise UsageError(
@@ -241,9 +242,9 @@ def _start_command(plan: RunPlan) -> str:
     return shlex.join(["steersman", "run", plan.spec.file, *given])
 
 
-def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
+def _find(name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
     """Find a run: the newest of this folder, if there is one of this workflow, or by its id."""
-    with closing(open_store(paths, read_only=True)) as store:
+    with stored(os.environ) as store:
         rows = [row for row in store.sessions() if row.workflow and not row.parent]
         if name == "last":
             rows = [row for row in rows if row.folder == str(folder)]
@@ -289,11 +290,8 @@ def _show(
 
             given = {**wanted, "model": options.model, "is_yes": options.yes}
             return run_there(paths, config, server, given, work or {}, os.environ)
-    host = Host(paths, config, os.environ, launch)
-    try:
+    with closing(Host(paths, config, os.environ, launch)) as host:
         return until_signal(lambda: interface(host, lambda: open_it(host)))
-    finally:
-        host.close()
 
 
 def _interface(options: RunOptions) -> tuple[RunInterface, bool]:

@@ -12,14 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from ...gateway.home.home import open_store
 from ...gateway.reach import address_of, server_of
 from ...gateway.wording.formats import iso
 from ...machines.errors import SteersmanError, UsageError
@@ -29,6 +28,7 @@ from ...workflows.home_folder import home_folder
 from ...workflows.paths import Paths, make_private
 from ..options import Json, flag, group, option
 from ..output import show, show_document, show_table, warn
+from ..stored import stored
 
 SERVE_TIMEOUT = 60.0
 """Seconds within which the program in the background has to serve, or to end."""
@@ -307,7 +307,7 @@ def show_all(as_json: Json = False) -> None:
     from ...workflows.schedules import SystemZone
 
     paths = Paths.of(os.environ)
-    with closing(open_store(paths, read_only=True)) as store:
+    with stored(os.environ) as store:
         try:
             found = schedules_now(paths, os.environ, store, time.time(), SystemZone())
         except ModuleNotFoundError as error:
