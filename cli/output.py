@@ -85,9 +85,9 @@ def warn(text: str) -> None:
     _write(sys.stderr, audited(text))
 
 
-def can_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
+def can_colour(environ: Mapping[str, str]) -> bool:
     """Whether colours are wanted: a terminal, and no NO_COLOR (https://no-color.org)."""
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def _write(stream: TextIO, text: str) -> None:
@@ -116,7 +116,6 @@ _SHORT = 10  # columns that another one keeps that may be cut
 def show_table(
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
-    environ: Mapping[str, str],
     shrinking: Collection[str] = (),
     optional: Collection[str] = (),
 ) -> None:
@@ -126,26 +125,15 @@ def show_table(
     are empty (`-`), and those of the heads `optional` are left out. Other output is neither cut nor
     coloured.
     """
-    show(draw_table(head, rows, environ, shrinking, optional), is_coloured=True)
-
-
-def draw_table(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    environ: Mapping[str, str],
-    shrinking: Collection[str] = (),
-    optional: Collection[str] = (),
-) -> str:
-    """Return the table that `show_table` prints."""
     columns = [[audited(cell) for cell in column] for column in zip(head, *rows, strict=True)]
     if sys.stdout.isatty():
         room = shutil.get_terminal_size().columns
         columns = _narrowed(_needed(columns, shrinking, optional, room), shrinking, room)
     widths = list(map(_full, columns))
     lines = [_line(row, widths) for row in zip(*columns, strict=True)]
-    if can_colour(sys.stdout, environ):
+    if can_colour(os.environ):
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
-    return "\n".join(lines)
+    show("\n".join(lines), is_coloured=True)
 
 
 def _needed(

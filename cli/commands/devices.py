@@ -96,7 +96,7 @@ def show_all(as_json: Json = False) -> None:
         for device in known.devices
     ]
     if rows:
-        show_table(["device", "may", "since"], rows, os.environ)
+        show_table(["device", "may", "since"], rows)
     else:
         show("no device is paired; `steersman devices pair NAME` begins it")
 
@@ -150,7 +150,7 @@ def people_check(as_json: Json = False) -> int:
             )
             for row in rows
         ]
-        show_table(("PERSON", "IS", *(deed.upper() for deed in _DEEDS)), cells, os.environ)
+        show_table(("PERSON", "IS", *(deed.upper() for deed in _DEEDS)), cells)
     else:
         show("[people] is empty, so no message of a chat room is read.")
     for line in missing:

@@ -225,7 +225,7 @@ def _terminal() -> Finding:
     columns, lines = shutil.get_terminal_size()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     kind = f"a terminal ({os.environ.get('TERM', '')})" if is_terminal else "not a terminal"
-    colours = "colours" if can_colour(sys.stdout, os.environ) else "no colours"
+    colours = "colours" if can_colour(os.environ) else "no colours"
     text = f"{kind}, {encoding}, {columns} columns, {lines} lines, {colours}"
     if encoding.replace("-", "") != "utf8":
         return Finding("terminal", "warn", text, "set LANG to a UTF-8 locale, such as C.UTF-8")

@@ -63,7 +63,7 @@ def gateway_list(as_json: Json = False) -> None:
             )
             for view in views
         ]
-        show_table(("GATEWAY", "OF", "CONFIGURED"), rows, os.environ)
+        show_table(("GATEWAY", "OF", "CONFIGURED"), rows)
     else:
         show("No installed package has a gateway.")
 
@@ -187,7 +187,7 @@ def plugins_list(as_json: Json = False) -> int:
     elif states:
         columns = ("kind", "name", "distribution", "version", "state")
         rows = [[redactor.line(_view(state)[name] or "-") for name in columns] for state in states]
-        show_table([name.upper() for name in columns], rows, os.environ)
+        show_table([name.upper() for name in columns], rows)
         for state in states:
             if state.fault:
                 error = state.plug_in.error(state.fault, state.hint)

@@ -229,7 +229,7 @@ def _list(*, as_json: bool) -> None:
         )
         for view in views
     ]
-    show_table(_HEAD, cells, os.environ)
+    show_table(_HEAD, cells)
     show("`steersman home trash restore ID` restores one; until it goes, all of it can be used.")
 
 

@@ -85,7 +85,7 @@ def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> s
             from ...gateway.views.tree import draw_dump
 
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            return draw_dump(dict(data), width, is_coloured=can_colour(sys.stdout, environ))
+            return draw_dump(dict(data), width, is_coloured=can_colour(environ))
 
 
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")

@@ -109,7 +109,7 @@ def models_list(as_json: Json = False) -> None:
             place = config.model or "-", config.base_url or "-"
             cells = (config.name, state, config.provider, *place)
             configured.append(tuple(map(redactor.line, cells)))
-        show_table(("NAME", "STATE", "PROVIDER", "MODEL", "ADDRESS"), configured, os.environ)
+        show_table(("NAME", "STATE", "PROVIDER", "MODEL", "ADDRESS"), configured)
         show("")
     head = ("CATALOGUE", "STATE", "SIZE", "MEMORY", "LICENCE", "GOOD FOR", "WHAT IT IS")
     rows = list[tuple[str, ...]]()
@@ -118,7 +118,7 @@ def models_list(as_json: Json = False) -> None:
         state = availability(config, paths.cache, os.environ).state
         sizes = size_text(entry.size), size_text(entry.memory)
         rows.append((entry.name, state, *sizes, entry.licence, entry.use, entry.title))
-    show_table(head, rows, os.environ)
+    show_table(head, rows)
     show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
     found = availability(choice.config, paths.cache, os.environ)
     if found.state != "ready":

@@ -101,7 +101,7 @@ def _show(rows: Sequence[NodeRow], where: str, *, as_json: bool) -> None:
             [*(str(view[name]) for name in _COLUMNS), age(now - row.beat)]
             for view, row in zip(views, rows, strict=True)
         ]
-        show_table(head, cells, os.environ)
+        show_table(head, cells)
     else:
         warn(f"This {where} has no node; `steersman node` starts one.")
 

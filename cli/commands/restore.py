@@ -50,7 +50,7 @@ def restore_list(as_json: Json = False) -> None:
         stopped = age(now - record.last_boundary) if record.last_boundary else "-"
         cells = (record.session, record.agent, state, age(now - record.updated), stopped, how)
         rows.append(tuple(map(redactor.line, cells)))
-    show_table(_HEAD, rows, os.environ)
+    show_table(_HEAD, rows)
 
 
 @restore.command("run")

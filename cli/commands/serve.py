@@ -328,7 +328,7 @@ def show_all(as_json: Json = False) -> None:
         show("there are no schedules; docs/schedules.md shows how to write one")
         return
     head = ["name", "next", "last", "outcome", "session", "what"]
-    show_table(head, [row(view) for view in found], os.environ)
+    show_table(head, [row(view) for view in found])
     for view in found:
         name, last = view["name"], view["last"]
         if last is not None and last["said"]:

@@ -87,7 +87,7 @@ def list_sessions(
             (*texts[:-1], size_text(sizes.get(info.id, 0)), texts[-1])
             for texts, info in zip(cells, shown, strict=True)
         ]
-    show_table(head, cells, os.environ, _SHRINKING, ("AGENT",))
+    show_table(head, cells, _SHRINKING, ("AGENT",))
     for info in shown:
         if info.workflow and info.interrupted and info.open == "no":
             name = redactor.line(info.workflow)

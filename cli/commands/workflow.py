@@ -88,7 +88,7 @@ def workflow_list(as_json: Json = False) -> None:
         )
         for workflow in found
     ]
-    show_table(("NAME", "FROM", "WHAT IT DOES"), rows, os.environ)
+    show_table(("NAME", "FROM", "WHAT IT DOES"), rows)
 
 
 @workflow.command("schema")

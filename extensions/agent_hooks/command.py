@@ -57,7 +57,7 @@ def hooks_list(as_json: Json = False) -> int:
         )
         for view in views
     ]
-    show_table(_HEAD, cells, os.environ)
+    show_table(_HEAD, cells)
     for view in views:
         if view["error"]:
             warn(redactor.line(f"{view['agent']}: {view['error']}"))

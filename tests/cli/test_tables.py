@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steersman.cli.commands.models import ProgressLine
-from steersman.cli.output import draw_table
+from steersman.cli.output import show_table
 from steersman.gateway.wording.formats import size_text
 from steersman.gateway.wording.redaction import Redactor
 from steersman.machines.catalogue import MACHINES
@@ -89,21 +89,30 @@ class Terminal:
 ROWS = [("a", "/home/somebody/a/long/way/to/the/project"), ("日本", "x")]
 
 
-def test_a_table_is_whole_where_it_is_piped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_whole_where_it_is_piped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In a pipe nothing is cut or coloured, however narrow the terminal, and columns line up."""
     monkeypatch.setenv("COLUMNS", "20")
-    lines = draw_table(("ID", "FOLDER"), ROWS, {}).splitlines()
+    show_table(("ID", "FOLDER"), ROWS)
+    lines = capsys.readouterr().out.splitlines()
     assert lines == ["ID    FOLDER", f"a     {ROWS[0][1]}", "日本  x"]
 
 
 def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the last column is cut at its begin, and NO_COLOR is heard."""
     monkeypatch.setenv("COLUMNS", "30")
-    monkeypatch.setattr("sys.stdout", Terminal())
-    lines = draw_table(("ID", "FOLDER"), ROWS, {"NO_COLOR": "1"}).splitlines()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    show_table(("ID", "FOLDER"), ROWS)
+    lines = terminal.written.splitlines()
     assert lines == ["ID    FOLDER", "a     …long/way/to/the/project", "日本  x"]
     assert len(lines[1]) == 30
-    assert draw_table(("ID", "FOLDER"), ROWS, {"TERM": "xterm"}).startswith("\x1b[1mID")
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    show_table(("ID", "FOLDER"), ROWS)
+    assert terminal.written.startswith("\x1b[1mID")
 
 
 @pytest.mark.parametrize(
@@ -121,11 +130,12 @@ def test_a_narrow_table_keeps_one_row_each(
 ) -> None:
     """After the last column, what is named gives way: empty columns, titles, then optional ones."""
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
     rows = [("a", "move all of it to zod", "1 day ago", "me", "-", "/home/somebody/a/project")]
     head = ("ID", "TITLE", "AGE", "BY", "WAITING", "FOLDER")
-    drawn = draw_table(head, rows, {"NO_COLOR": "1"}, ("TITLE", "WAITING"), ("BY",))
-    assert drawn.splitlines()[1] == row
+    show_table(head, rows, ("TITLE", "WAITING"), ("BY",))
+    assert terminal.written.splitlines()[1] == row
 
 
 def test_progress_rewrites_its_line_on_a_terminal() -> None:
