@@ -211,13 +211,8 @@ def _width(text: str) -> int:
 # TOML ---------------------------------------------------------------------------------------------
 
 
-def show_toml(data: Mapping[str, Any]) -> None:
-    """Print TOML; it reads back as the same data, but for nulls."""
-    show(toml_document(data))
-
-
 def toml_document(data: Mapping[str, Any]) -> str:
-    """Write TOML without characters that move the cursor; nulls are left out."""
+    """Write TOML without characters that move the cursor; it reads back as the same, but for nulls."""
     return escaped(tomli_w.dumps(without_nulls(data)).rstrip("\n"), is_toml=True)
 
 

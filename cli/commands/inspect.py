@@ -35,9 +35,7 @@ from ..output import (
     document,
     escaped,
     show,
-    show_document,
     show_lines,
-    show_toml,
     toml_document,
     toml_lines,
     warn,
@@ -163,10 +161,8 @@ def show_difference(
     )
     found = [found for found in changes(before, after) if found["path"] not in ("seq", "updated")]
     data = {"session": row.session, "from": before["seq"], "to": after["seq"], "changes": found}
-    if form == "json":
-        show_document(data)
-    elif form == "toml":
-        show_toml(data)
+    if form in ("json", "toml"):
+        show(printed(data, form, os.environ))
     else:
         show(f"from entry {data['from']} to entry {data['to']}:")
         show_lines(_told(found))
@@ -326,10 +322,8 @@ def why(
         story, entries = story_of(store, row, message, redactor, is_owned=is_owned)
     view = redactor.data(story)
     match form:
-        case "json":
-            show_document(view)
-        case "toml":
-            show_toml(view)
+        case "json" | "toml":
+            show(printed(view, form, os.environ))
         case "mermaid":
             from ...gateway.views.sequence import sequence
 

@@ -11,7 +11,7 @@ from ...machines.catalogue import MACHINES
 from ...machines.errors import UsageError
 from ...workflows.problem import did_you_mean
 from ..options import Json, argument, group, option
-from ..output import show, show_document, show_toml, warn
+from ..output import show, show_document, toml_document, warn
 
 FORMATS = ("mermaid", "svg", "toml")
 
@@ -76,7 +76,8 @@ def machines_show(
         states = [_filled(asdict(state)) for state in machine.states]
         rows = [_filled(asdict(row)) for row in machine.transitions]
         highlighted = {"current": list(current)} if session else {}
-        show_toml({**head, "state": states, "transition": rows, **highlighted})
+        data = {**head, "state": states, "transition": rows, **highlighted}
+        show(toml_document(data))
 
 
 def _current(machine: str, session: str) -> tuple[str, ...]:

@@ -96,9 +96,9 @@ def models_list(as_json: Json = False) -> None:
     if as_json:
         show_document(
             {
-                "models": [_configured(config, redactor) for config in models.values()],
+                "models": [redactor.data(to_builtins(config)) for config in models.values()],
                 "catalogue": [_offered(entry, paths.cache) for entry in catalogue()],
-                "choice": {**_configured(choice.config, redactor), "why": choice.why},
+                "choice": {**redactor.data(to_builtins(choice.config)), "why": choice.why},
             }
         )
         return
@@ -234,11 +234,6 @@ def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelC
     models = model_configs(config.models)
     agent = config.agent(config.default_agent)
     return models, choose(models, agent.model, flag, environ, probe_loopback)
-
-
-def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:
-    found: dict[str, Any] = redactor.data(to_builtins(config))
-    return found
 
 
 def _offered(entry: CatalogueEntry, cache: Path) -> dict[str, Any]:

@@ -100,11 +100,6 @@ class KnownWords:
         return f"`{cut(word)}` is not an operand that `{self._key}` is known to be safe with"
 
 
-def known_words(words: Sequence[Word]) -> KnownWords:
-    """Look the words of a program up."""
-    return KnownWords(words)
-
-
 def _located(words: Sequence[Word]) -> tuple[str, tuple[int, ...]]:
     """Return the longest key that the words begin with, and the places of its words."""
     places: tuple[int, ...] = (0,)

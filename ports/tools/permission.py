@@ -34,7 +34,7 @@ from ...machines.value import Value
 from ...workflows.settings import Verb
 from ...workflows.tools import OUTSIDE, kind_of
 from .command_line import CommandLine, read_line
-from .known_words import known_words
+from .known_words import KnownWords
 from .place import find_place
 from .shell_rule import ELSE, concerns, uncovered, unseen
 
@@ -235,7 +235,7 @@ def _offered_command(arguments: dict[str, Any]) -> str:
     if len(line.programs) != 1 or not line.programs[0].words:
         return ""
     words = line.programs[0].words
-    known = known_words(words)
+    known = KnownWords(words)
     if known.row is None or known.row.is_group or len(known.named) < known.row.named:
         return ""
     if any(at in known.faults for at in known.named):

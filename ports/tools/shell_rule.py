@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from .command_line import CommandLine, Program, Word, plain_name, read_line, read_pattern
-from .known_words import SHOWN, cut, known_words, table_keys
+from .known_words import SHOWN, KnownWords, cut, table_keys
 
 ELSE = "matches something else"
 """The reason of a rule that is about other calls."""
@@ -105,7 +105,7 @@ def _is_within(pattern: str, text: str) -> bool:
 def _uncovered_words(wanted: Sequence[Word], words: Sequence[Word]) -> str:
     """Compare the words behind a program's name, in order."""
     name, patterns, has_rest = _parts(wanted)
-    known, found, last = known_words(words), 0, 0  # `last`: where the word is that was matched last
+    known, found, last = KnownWords(words), 0, 0  # `last`: where the word is that was matched last
     is_key = " ".join([name, *map(_stem, patterns)]) in table_keys()
     for at, word in enumerate(words[1:], 1):
         is_value = at in known.values and last < at - 1
@@ -224,7 +224,7 @@ class _Suspects:
         self.is_complete = self.is_complete and not line.fault
         # The place from which on a word of a program may be a program; none: no word may.
         suspects = [
-            known_words(program.words).suspect if program.words and program.words[0].is_clear else 0
+            KnownWords(program.words).suspect if program.words and program.words[0].is_clear else 0
             for program in line.programs
         ]
         # Whether it has texts that may be lines of their own, wherever they stand.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import patience
 
 from steersman.ports.tools.command_line import read_line
-from steersman.ports.tools.known_words import known_words
+from steersman.ports.tools.known_words import KnownWords
 from steersman.ports.tools.permission import Permissions, Rule, exact_rule, offered_pattern
 
 CORPUS = tomllib.loads(Path(__file__).with_name("shell_lines.toml").read_text("utf-8"))
@@ -188,4 +188,4 @@ def test_what_is_offered_covers_the_call_and_nothing_unknown(words: list[str]) -
         assert verdict(command, Rule("shell", pattern, "allow")) == "allow"
         line = read_line(command)
         assert not line.signs
-        assert [known_words(program.words).faults for program in line.programs] == [{}]
+        assert [KnownWords(program.words).faults for program in line.programs] == [{}]
