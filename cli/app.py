@@ -46,20 +46,14 @@ def command_named(name: str) -> TyperCommand | TyperGroup:
     else:
         module, _, place = PLACES.get(name, f"{name}:{name}").partition(":")
         found = getattr(import_module(f".commands.{module}", __package__), place)
-    made: TyperCommand | TyperGroup
     if isinstance(found, typer.Typer):
         made = typer.main.get_group(found)
         made.name = name
-    else:
-        made = cast(
-            "TyperCommand",
-            typer.main.get_command_from_info(
-                CommandInfo(name, callback=found),
-                pretty_exceptions_short=False,
-                rich_markup_mode=None,
-            ),
-        )
-    return made
+        return made
+    command = typer.main.get_command_from_info(
+        CommandInfo(name, callback=found), pretty_exceptions_short=False, rich_markup_mode=None
+    )
+    return cast("TyperCommand", command)
 
 
 class Program(CommandGroup):

@@ -136,8 +136,7 @@ def _typed(choices: Sequence[SessionChoice]) -> str:
     """Print the list, and read a number, an id or words of a title."""
     print(*numbered(choices), sep="\n")
     while True:
-        sys.stdout.write("Which one? ")
-        sys.stdout.flush()
+        print("Which one? ", end="", flush=True)
         line = sys.stdin.readline()
         if not line:
             raise SignalExit(2)

@@ -130,7 +130,11 @@ def show_table(
         room = shutil.get_terminal_size().columns
         columns = _narrowed(_needed(columns, shrinking, optional, room), shrinking, room)
     widths = list(map(_full, columns))
-    lines = [_line(row, widths) for row in zip(*columns, strict=True)]
+    padded = [
+        [cell + " " * (width - _width(cell)) for cell in column]
+        for column, width in zip(columns, widths, strict=True)
+    ]
+    lines = [_GAP.join(row).rstrip() for row in zip(*padded, strict=True)]
     if can_colour(os.environ):
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
     show("\n".join(lines), is_coloured=True)
@@ -184,13 +188,6 @@ def _others(widths: Iterable[int]) -> int:
     """Return the width of all columns but the last, with the gaps."""
     *others, _ = widths
     return sum(others) + len(_GAP) * len(others)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
-    ]
-    return _GAP.join(padded).rstrip()
 
 
 def _fit(cell: str, room: int, *, at_left: bool) -> str:

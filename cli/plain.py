@@ -73,7 +73,7 @@ class PlainInterface:
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
         self._held = HeldNotice()
-        self._goal_lines = GoalLines()
+        self._goal_state = ("", "", "")
         self._is_one_shot = is_one_shot
         self._columns = columns
         self._announced = set[str]()
@@ -108,8 +108,11 @@ class PlainInterface:
                 pass
             case "queue":
                 self._aside(held)
-            case "goal" | "verdict":
-                self._aside(self._goal_lines.hear(event))
+            case "goal":
+                state = event["id"], event["state"], event["reason"] or ""
+                if state != self._goal_state:
+                    self._aside(_goal_line(event))
+                self._goal_state = state
             case "own_command":
                 self._out(clean(event["output"]))
                 self._aside(own_command_end(event))
@@ -141,6 +144,13 @@ def _line(event: Event) -> str:
             return f"steersman: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
         case "notice":
             return event["text"]
+        case "verdict":
+            who = "gate" if event["by"] == "gate" else "judge"
+            unusable = "" if event["usable"] else " (no usable verdict)"
+            awaited = event["condition"]
+            until = f" (waiting for {read_condition(awaited)})" if awaited else ""
+            said = f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
+            return f"{said}{until}"
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
             return ""  # the turn's end says it
         case "result" if event["name"] == "answer" and event["ok"]:
@@ -259,30 +269,6 @@ def _send_all(conversation: ChatSession, options: ChatOptions) -> bool:
 
 SHOWN = 120
 """Characters of a goal's text that a line shows."""
-
-
-class GoalLines:
-    """The lines about a goal for one interface: each verdict, and each change of its state once."""
-
-    def __init__(self) -> None:
-        self._reported = ("", "", "")
-
-    def hear(self, event: Event) -> str:
-        """Return a line for an event about a goal; empty for none."""
-        if event["type"] == "verdict":
-            who = "gate" if event["by"] == "gate" else "judge"
-            unusable = "" if event["usable"] else " (no usable verdict)"
-            awaited = event["condition"]
-            until = f" (waiting for {read_condition(awaited)})" if awaited else ""
-            said = f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
-            return f"{said}{until}"
-        if event["type"] != "goal":
-            return ""
-        state = event["id"], event["state"], event["reason"] or ""
-        if state == self._reported:
-            return ""
-        self._reported = state
-        return _goal_line(event)
 
 
 def _goal_line(event: GoalView) -> str:

@@ -6,7 +6,6 @@ pipe that the interpreter writes to when a signal comes (`signal.set_wakeup_fd`)
 """
 
 import asyncio
-import contextlib
 import io
 import os
 import queue
@@ -138,9 +137,9 @@ class Printer:
     def _give_up(self, error: Exception) -> None:
         self._is_broken = True
         if not isinstance(error, BrokenPipeError):
-            with contextlib.suppress(OSError):  # the same terminal, gone
+            with suppress(OSError):  # the same terminal, gone
                 os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
-        with contextlib.suppress(ValueError):  # closed, or no file at all
+        with suppress(ValueError):  # closed, or no file at all
             forget(self._stream.fileno())
         is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # under nohup
         os.kill(os.getpid(), signal.SIGTERM if is_deaf else signal.SIGHUP)

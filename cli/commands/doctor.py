@@ -189,9 +189,8 @@ def _sqlite() -> Finding:
     import apsw
 
     version = apsw.sqlite_lib_version()
-    parts = tuple(int(part) for part in version.split(".")[:3])
     text = f"{version} in apsw {apsw.apsw_version()}"
-    if parts < _OLDEST_SQLITE:
+    if _numbers(version) < _OLDEST_SQLITE:
         return Finding("sqlite", "bad", text, "install a newer apsw: this one can lose data")
     return Finding("sqlite", "ok", text)
 

@@ -74,14 +74,9 @@ def show_plan(run: RunPlan, *, as_json: bool) -> int:
     if as_json:
         show_document({**plan_data(plan), "variables": dict(run.variables)})
         return 0
-    if run.spec.description:
-        show(run.spec.description)
-    for name, value in run.variables.items():
-        show(f"  {name} = {value}")
-    show("")
-    show(draw_plan(plan))
-    show("")
-    show(plan_mermaid(plan))
+    lines = [run.spec.description] if run.spec.description else []
+    lines += [f"  {name} = {value}" for name, value in run.variables.items()]
+    show("\n".join([*lines, "", draw_plan(plan), "", plan_mermaid(plan)]))
     return 0
 
 

@@ -232,8 +232,7 @@ class _Setup:
                 return said
 
     def _ask(self, question: str) -> str:
-        sys.stdout.write(question)
-        sys.stdout.flush()
+        print(question, end="", flush=True)
         if not (line := sys.stdin.readline()):
             raise UsageError("there was no answer", _NOTHING)
         return line.strip()

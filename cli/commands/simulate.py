@@ -86,7 +86,8 @@ def simulate(
                 if shrunk is not None:
                     again = f"{command} --choices {shlex.quote(shrunk.choices)}"
                     show(f"  shrunk to {shrunk.count} of {shrunk.before} choices: {again}")
-                    _show_messages(shrunk.messages)
+                    for message in shrunk.messages:
+                        show(f"    {message}")
     show(_figures(played, breaking, time.monotonic() - began))
     return 1 if broken else 0
 
@@ -97,11 +98,6 @@ def _what_broke(broken: Broken) -> str:
     return f"{broken.promise} But {short}" if found else broken.promise
 
 
-def _show_messages(messages: tuple[str, ...]) -> None:
-    for message in messages:
-        show(f"    {message}")
-
-
 def _replay(choices: str, scenarios: tuple[Callable[[Any], Playable], ...]) -> int:
     """Play a shrunken run again, and say what happens in it."""
     broken, messages = replay(choices, scenarios)
@@ -110,7 +106,8 @@ def _replay(choices: str, scenarios: tuple[Callable[[Any], Playable], ...]) -> i
         if broken is not None
         else "the run of these choices keeps every promise"
     )
-    _show_messages(messages)
+    for message in messages:
+        show(f"    {message}")
     return 1 if broken is not None else 0
 
 
@@ -118,9 +115,7 @@ def _figures(played: list[Played], broken: int, seconds: float) -> str:
     steps = sum(result.steps for result in played)
     hours = sum(result.seconds for result in played) / 3600
     seeds = counted(len(played), "seed")
-    outcome = f"{seeds} kept every promise"
-    if broken:
-        outcome = f"{broken} of {seeds} broke a promise"
+    outcome = f"{broken} of {seeds} broke a promise" if broken else f"{seeds} kept every promise"
     return f"{outcome}: {steps:,} steps, {hours:,.1f} simulated hours, in {seconds:.1f} s"
 
 

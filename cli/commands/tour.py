@@ -139,14 +139,9 @@ def tour(
     scratch = Path(tempfile.mkdtemp(prefix="steersman-tour-"))
     try:
         folder = _prepared(scratch, pace)
-        inside = {
-            **{
-                name: value
-                for name, value in os.environ.items()
-                if not name.startswith("STEERSMAN_")
-            },
-            "STEERSMAN_HOME": str(scratch / "home"),
-        }
+        foreign = (name for name in os.environ if not name.startswith("STEERSMAN_"))
+        inside = {name: os.environ[name] for name in foreign}
+        inside["STEERSMAN_HOME"] = str(scratch / "home")
         for steps, options in (
             (FIRST, ChatOptions(folder=folder)),
             (SECOND, ChatOptions(folder=folder, is_newest=True)),
