@@ -121,7 +121,7 @@ HOOKS = EntryPoints(
 )
 
 
-def installed_hooks(timeout: float = 10.0) -> list[HookSpec]:
+def installed_hooks() -> list[HookSpec]:
     """Find the hooks of installed packages; reads files, so not for the loop's thread."""
     path = [f"{name}={value}" for name, value in search_path(os.environ).items()]
     begin = ("env", *path) if path else ()
@@ -133,7 +133,6 @@ def installed_hooks(timeout: float = 10.0) -> list[HookSpec]:
                 *module_command("steersman.ports.hooks", plug_in.name, plug_in.place),
                 *(plug_in.distribution, plug_in.version),
             ),
-            timeout=timeout,
             is_plug_in=True,
         )
         for plug_in in HOOKS.plug_ins
