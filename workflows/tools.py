@@ -2,8 +2,8 @@
 
 To add a tool, say `count`:
 
-1. `ports/tools/count.py`: its schema (`declare`), its function, and `make_count`, which makes the tool
-   (`Tool` in `ports/tools/tool.py`; mostly a `ThreadTool`) of `ToolResources`.
+1. `ports/tools/count.py`: its schema (`declare`), its function, and of both the tool, `COUNT`: a
+   `ThreadTool`, or what makes another `Tool` (`ports/tools/tool.py`) of `ToolResources`.
 2. Here: a row in `TOOLS`, with its kind.
 3. `config.toml`: its name in `tools` of `[agents.assistant]`, and a rule in `[permissions]` if it may
    run without a question.
@@ -48,17 +48,17 @@ def _name_fault(name: str) -> str:
 TOOLS = Registry(
     "tool",
     {
-        "read": ToolPart(place=f"{_PORTS}.file_tools:make_read", kind="read"),
-        "write": ToolPart(place=f"{_PORTS}.file_tools:make_write", kind="edit"),
-        "edit": ToolPart(place=f"{_PORTS}.file_tools:make_edit", kind="edit"),
-        "list": ToolPart(place=f"{_PORTS}.file_tools:make_list", kind="read"),
+        "read": ToolPart(place=f"{_PORTS}.file_tools:READ", kind="read"),
+        "write": ToolPart(place=f"{_PORTS}.file_tools:WRITE", kind="edit"),
+        "edit": ToolPart(place=f"{_PORTS}.file_tools:EDIT", kind="edit"),
+        "list": ToolPart(place=f"{_PORTS}.file_tools:LIST", kind="read"),
         "search": ToolPart(place=f"{_PORTS}.searching:SearchTool", kind="search"),
-        "survey": ToolPart(place=f"{_PORTS}.survey:make_survey", kind="read"),
+        "survey": ToolPart(place=f"{_PORTS}.survey:SURVEY_TOOL", kind="read"),
         "shell": ToolPart(place=f"{_PORTS}.shell:ShellTool", kind="execute"),
-        "delegate": ToolPart(place=f"{_PORTS}.session_tools:make_delegate", kind="think"),
-        "dismiss": ToolPart(place=f"{_PORTS}.session_tools:make_dismiss"),
-        "progress": ToolPart(place=f"{_PORTS}.session_tools:make_progress", kind="think"),
-        "defer": ToolPart(place=f"{_PORTS}.session_tools:make_defer"),
+        "delegate": ToolPart(place=f"{_PORTS}.session_tools:DELEGATE", kind="think"),
+        "dismiss": ToolPart(place=f"{_PORTS}.session_tools:DISMISS"),
+        "progress": ToolPart(place=f"{_PORTS}.session_tools:PROGRESS", kind="think"),
+        "defer": ToolPart(place=f"{_PORTS}.session_tools:DEFER"),
     },
     EntryPoints(f"{PREFIX}tools", "tool", gives="FunctionTool", check_name=_name_fault),
 )

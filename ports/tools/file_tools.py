@@ -17,7 +17,7 @@ from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
 from .text import clip_line, counted, readable, shown
 from .thread_tool import StopFlag, ThreadTool
-from .tool import ToolContext, ToolResources
+from .tool import ToolContext
 
 # `read` -------------------------------------------------------------------------------------------
 
@@ -26,30 +26,30 @@ _LINES = 2000  # unless `limit` says otherwise
 _LINE_BYTES = 2000  # of one line
 _SNIFF = 8192
 
-_SCHEMA = declare(
-    "read",
-    f"Read a text file, at most {_LINES} lines; `offset` and `limit` choose others.",
-    ("path",),
-    path={"type": "string", "description": "relative to the folder"},
-    offset={"type": "integer", "minimum": 1, "description": "first line, counted from 1"},
-    limit={"type": "integer", "minimum": 1, "description": "how many lines"},
+
+def _read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
+    """Read; a result holds about `limit` bytes of the context at most."""
+    place = resolve(arguments["path"], context)
+    _say_what_is_there(place)
+    with open_file(place) as file:
+        refuse_binary(file, place)
+        offset = arguments.get("offset", 1)
+        limit = arguments.get("limit", _LINES)
+        text = _excerpt(file, place, offset, limit, context.limit, stop)
+        return m.ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
+
+
+READ = ThreadTool(
+    declare(
+        "read",
+        f"Read a text file, at most {_LINES} lines; `offset` and `limit` choose others.",
+        ("path",),
+        path={"type": "string", "description": "relative to the folder"},
+        offset={"type": "integer", "minimum": 1, "description": "first line, counted from 1"},
+        limit={"type": "integer", "minimum": 1, "description": "how many lines"},
+    ),
+    _read,
 )
-
-
-def make_read(resources: ToolResources) -> ThreadTool:
-    """Make the tool; a result holds about `limit` bytes of the context at most."""
-
-    def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
-        place = resolve(arguments["path"], context)
-        _say_what_is_there(place)
-        with open_file(place) as file:
-            refuse_binary(file, place)
-            offset = arguments.get("offset", 1)
-            limit = arguments.get("limit", _LINES)
-            text = _excerpt(file, place, offset, limit, context.limit, stop)
-            return m.ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
-
-    return ThreadTool(_SCHEMA, read, is_mutating=False, is_idempotent=True)
 
 
 def _say_what_is_there(place: Place) -> None:
@@ -188,18 +188,6 @@ def _shared(old: list[str], new: list[str]) -> int:
 _MOST_SHOWN = 500
 _MOST_SEEN = 100_000  # of an enormous folder, before sorting
 
-_SCHEMA_LISTING = declare(
-    "list",
-    "List a folder: folders end in `/`, files are followed by their size in bytes.",
-    (),
-    path={"type": "string", "description": "relative to the folder; `.` if not given"},
-)
-
-
-def make_list(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
-    return ThreadTool(_SCHEMA_LISTING, _list, is_mutating=False, is_idempotent=True)
-
 
 def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments.get("path", "."), context)
@@ -235,25 +223,22 @@ def _row(entry: "os.DirEntry[str]", folder: int) -> str:
         return f"{name}  (gone, or unreadable)"
 
 
+LIST = ThreadTool(
+    declare(
+        "list",
+        "List a folder: folders end in `/`, files are followed by their size in bytes.",
+        (),
+        path={"type": "string", "description": "relative to the folder; `.` if not given"},
+    ),
+    _list,
+)
+
+
 _LONG, _MOST_LOST = 20, 0.6
 """A file of so many lines is not replaced at once by one that has lost this share of them."""
 
 
 # `write` ------------------------------------------------------------------------------------------
-
-
-_SCHEMA_WRITING = declare(
-    "write",
-    "Write a text file, with the folders it needs. What the file held before is lost.",
-    ("path", "content"),
-    path={"type": "string", "description": "relative to the folder"},
-    content={"type": "string"},
-)
-
-
-def make_write(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
-    return ThreadTool(_SCHEMA_WRITING, _write, is_mutating=True, is_idempotent=True)
 
 
 def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
@@ -273,6 +258,19 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m
     rows = [] if before is None else difference(before, data)
     changed = changed_file(place, before or b"", data, is_new=is_new)
     return m.ToolResult(status="ok", text="\n".join([head, *rows]), changed=(changed,))
+
+
+WRITE = ThreadTool(
+    declare(
+        "write",
+        "Write a text file, with the folders it needs. What the file held before is lost.",
+        ("path", "content"),
+        path={"type": "string", "description": "relative to the folder"},
+        content={"type": "string"},
+    ),
+    _write,
+    is_mutating=True,
+)
 
 
 def _second_look(place: Place, before: bytes, after: bytes, context: ToolContext) -> None:
@@ -318,28 +316,6 @@ def _mode_of(place: Place, parent: int) -> int | None:
 # CR LF and the model writes LF, as the tool `read` shows it, the file keeps CR LF.
 
 
-_SCHEMA_EDITING = declare(
-    "edit",
-    "Replace a text in a file. `old` must occur exactly once, unless `all` is true.",
-    ("path", "old", "new"),
-    path={"type": "string", "description": "relative to the folder"},
-    old={"type": "string", "minLength": 1, "description": "exact, with all blanks"},
-    new={"type": "string"},
-    all={"type": "boolean", "description": "replace every occurrence"},
-)
-
-
-def make_edit(resources: ToolResources) -> ThreadTool:
-    """Make the tool. It is not idempotent: `new` may contain `old`."""
-    return ThreadTool(
-        _SCHEMA_EDITING, _edit, is_mutating=True, is_idempotent=False, check=_unchanged
-    )
-
-
-def _unchanged(arguments: dict[str, Any]) -> str:
-    return "`old` and `new` are the same" if arguments["old"] == arguments["new"] else ""
-
-
 def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     place = resolve(arguments["path"], context)
     name = shown(place.relative)
@@ -361,6 +337,23 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
     text = "\n".join([head, *difference(before, after)])
     return m.ToolResult(status="ok", text=text, changed=(changed_file(place, before, after),))
+
+
+EDIT = ThreadTool(  # not idempotent: `new` may contain `old`
+    declare(
+        "edit",
+        "Replace a text in a file. `old` must occur exactly once, unless `all` is true.",
+        ("path", "old", "new"),
+        path={"type": "string", "description": "relative to the folder"},
+        old={"type": "string", "minLength": 1, "description": "exact, with all blanks"},
+        new={"type": "string"},
+        all={"type": "boolean", "description": "replace every occurrence"},
+    ),
+    _edit,
+    is_mutating=True,
+    is_idempotent=False,
+    check=lambda given: "`old` and `new` are the same" if given["old"] == given["new"] else "",
+)
 
 
 def _nearest(content: bytes, wanted: bytes) -> str:

@@ -5,26 +5,25 @@ the queue, which has the message; `delegate` and `dismiss` belong to the child s
 children but the caller's.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
 from .arguments import declare
 from .thread_tool import StopFlag, ThreadTool
-from .tool import ToolContext, ToolResources
+from .tool import ToolContext
 
 
-def _refusing(schema: ToolSchema, text: str) -> Callable[[ToolResources], ThreadTool]:
-    """Return what makes a tool that an actor carries out; `text` refuses it in sessions without that."""
+def _refusing(schema: ToolSchema, text: str) -> ThreadTool:
+    """Return a tool that an actor carries out; `text` refuses it in sessions without that."""
 
     def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
         return m.ToolResult(status="failed", text=text)
 
-    return lambda resources: ThreadTool(schema, work, is_mutating=False, is_idempotent=False)
+    return ThreadTool(schema, work, is_idempotent=False)
 
 
-make_defer = _refusing(
+DEFER = _refusing(
     declare(
         "defer",
         "Hand back a [New message from ...] that does not fit what you are doing; "
@@ -35,9 +34,9 @@ make_defer = _refusing(
     ),
     "[nothing was handed back: no turn took a message in]",
 )
-"""Makes the tool by which the model hands a message back to the queue."""
+"""Hands a message back to the queue."""
 
-make_delegate = _refusing(
+DELEGATE = _refusing(
     declare(
         "delegate",
         "Give a task to a subagent, which works in the same folder and knows only what the task says. "
@@ -57,9 +56,9 @@ make_delegate = _refusing(
     ),
     "[delegate was not run: this session has no subagents]",
 )
-"""Makes the tool by which the model gives a task to a subagent."""
+"""Gives a task to a subagent."""
 
-make_dismiss = _refusing(
+DISMISS = _refusing(
     declare(
         "dismiss",
         "End a subagent that is still at work; what it has is its result.",
@@ -73,29 +72,7 @@ make_dismiss = _refusing(
     ),
     "[dismiss was not run: this session has no subagents]",
 )
-"""Makes the tool by which the model ends a subagent, at once or after a summary."""
-
-_SCHEMA_PROGRESS = declare(
-    "progress",
-    "Report how much of a long task is done, such as 12 of 45 files.",
-    ("done", "total"),
-    done={"type": "integer", "minimum": 0},
-    total={"type": "integer", "minimum": 1},
-    unit={"type": "string", "description": "such as `files`"},
-    note={"type": "string", "description": "one short remark"},
-)
-
-
-def make_progress(resources: ToolResources) -> ThreadTool:
-    """Make the tool by which the model reports its progress."""
-    return ThreadTool(
-        _SCHEMA_PROGRESS, _progress, is_mutating=False, is_idempotent=True, check=_excess
-    )
-
-
-def _excess(arguments: dict[str, Any]) -> str:
-    is_excess = arguments["done"] > arguments["total"]
-    return "`done` must not be more than `total`" if is_excess else ""
+"""Ends a subagent, at once or after a summary."""
 
 
 def _progress(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
@@ -103,3 +80,18 @@ def _progress(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -
     unit, note = arguments.get("unit", ""), arguments.get("note", "")
     text = f"Noted: {done} of {total} {unit}".rstrip() + "."
     return m.ToolResult(status="ok", text=text, progress=(done, total, unit, note))
+
+
+PROGRESS = ThreadTool(
+    declare(
+        "progress",
+        "Report how much of a long task is done, such as 12 of 45 files.",
+        ("done", "total"),
+        done={"type": "integer", "minimum": 0},
+        total={"type": "integer", "minimum": 1},
+        unit={"type": "string", "description": "such as `files`"},
+        note={"type": "string", "description": "one short remark"},
+    ),
+    _progress,
+    check=lambda of: "`done` must not be more than `total`" if of["done"] > of["total"] else "",
+)

@@ -23,7 +23,7 @@ from .place import find_place
 from .search_program import content_of, files_below, is_hidden
 from .text import counted
 from .thread_tool import StopFlag, ThreadTool
-from .tool import ToolContext, ToolResources
+from .tool import ToolContext
 
 SURVEY = "survey"
 TESTS = "Tests are run with: "
@@ -51,13 +51,6 @@ _FOREIGN = (
     "build",
 )  # folders of a language's environment
 
-_SCHEMA = declare(
-    SURVEY,
-    "Show the files of the folder that a request is about.",
-    ("request",),
-    request={"type": "string", "minLength": 1},
-)
-
 
 class Found(Value):
     """A text file of the folder, by its path in it."""
@@ -69,11 +62,6 @@ class Found(Value):
     def lines(self) -> list[str]:
         """Its lines, without their ends."""
         return self.text.splitlines()
-
-
-def make_survey(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
-    return ThreadTool(_SCHEMA, _survey, is_mutating=False, is_idempotent=True)
 
 
 def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
@@ -98,6 +86,17 @@ def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> 
     command = command_of_tests(found, arguments["request"])
     text += f"\n\n{TESTS}{command}" if command else ""
     return m.ToolResult(status="ok", text=text)
+
+
+SURVEY_TOOL = ThreadTool(
+    declare(
+        SURVEY,
+        "Show the files of the folder that a request is about.",
+        ("request",),
+        request={"type": "string", "minLength": 1},
+    ),
+    _survey,
+)
 
 
 def shown(request: str, files: Sequence[Found]) -> str:

@@ -39,8 +39,8 @@ class ThreadTool:
         schema: ToolSchema,
         work: Work,
         *,
-        is_mutating: bool,
-        is_idempotent: bool,
+        is_mutating: bool = False,
+        is_idempotent: bool = True,
         check: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
         self.schema, self.is_mutating, self.is_idempotent = schema, is_mutating, is_idempotent

@@ -12,6 +12,7 @@ from ...workflows.tools import TOOLS
 from ..placement import Placement
 from ..process.process import Processes
 from .shell import CommandTool, DeclaredTool
+from .thread_tool import ThreadTool
 from .tool import Tool, ToolResources
 
 
@@ -57,7 +58,8 @@ class Toolbox:
         if name == self._command.schema.name:
             return self._command
         if name not in self._made and name in TOOLS.built_in:
-            self._made[name] = TOOLS.load(name)(self.resources)
+            found = TOOLS.load(name)
+            self._made[name] = found if isinstance(found, ThreadTool) else found(self.resources)
         return self._made.get(name)
 
     def schemas(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:

@@ -8,7 +8,8 @@ import pytest
 
 from steersman.ports.models.provider import Provider
 from steersman.ports.process.host import ProcessHost
-from steersman.ports.tools.tool import Tool, ToolResources
+from steersman.ports.tools.tool import Tool
+from steersman.ports.tools.toolbox import Toolbox
 from steersman.workflows.providers import EMBEDDED, PROVIDERS, SERVICES
 from steersman.workflows.registry import Part, Registry
 from steersman.workflows.tools import TOOLS
@@ -41,7 +42,8 @@ def test_a_provider_is_complete(root: Path, name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS.built_in)
 def test_a_tool_is_complete(root: Path, name: str) -> None:
     """A tool has every method and its own name, a section in the docs, and tests that call it."""
-    tool = TOOLS.load(name)(ToolResources(processes=ProcessHost(), grace=0.0))
+    tool = Toolbox(ProcessHost(), grace=0.0, output_limit=0).get(name)
+    assert tool is not None
     assert not methods_of(Tool) - set(dir(tool))
     assert tool.schema.name == name
     assert f"\n## {name}\n" in (root / "docs" / "tools.md").read_text(encoding="utf-8")
