@@ -71,6 +71,7 @@ Yes = Annotated[bool, flag("--yes", "Allow calls that need permission.")]
 Folder = Annotated[Path | None, option("DIR", "The folder to work in.")]
 Agent = Annotated[str, option("NAME", "An agent of the configuration.")]
 Model = Annotated[str, option("NAME", "A model of the configuration, or `local`.")]
+WAYS = ("auto", "queue", "steer", "interrupt")
 Way = Annotated[str, option("WAY", "auto, queue, steer or interrupt.", "--as")]
 Json = Annotated[bool, flag("--json", "Print one JSON document.")]
 Session = Annotated[str, argument("ID", "A session's id, a unique prefix of one, or `last`.")]

@@ -33,12 +33,10 @@ from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED, LIMITED, UNANSWERED
-from ..options import Json, Of, Session, Way, argument, flag, group, option
+from ..options import WAYS, Json, Of, Session, Way, argument, flag, group, option
 from ..output import show, show_document, warn
 from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
-
-WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 
 Place = Annotated[str, argument("ID", "The same as --session.", show_default=False)]
 
@@ -182,8 +180,8 @@ def send(
 
     Example: steersman send last "and the tests" --as queue
     """
-    if way not in WAYS_TO_SAY:
-        raise UsageError(f"there is no `--as {way}`", f"ways: {', '.join(WAYS_TO_SAY)}")
+    if way not in WAYS:
+        raise UsageError(f"there is no `--as {way}`", f"ways: {', '.join(WAYS)}")
     if not text.strip():
         raise UsageError("there is no message to send", 'steersman send last "and the tests"')
     with stored(os.environ) as store:

@@ -42,12 +42,11 @@ from ...workflows.problem import did_you_mean
 from ...workflows.routing import find_table, refusals, routes_of
 from ...workflows.suggestions import table_names
 from ...workflows.table_file import named_table, table_text
-from ..options import Json, Way, argument, flag, group, option, taking
+from ..options import WAYS, Json, Way, argument, flag, group, option, taking
 from ..output import show, show_document, warn
 from .session_command import run_on
 
 FORMS = ("text", "toml")
-WAYS = ("auto", "queue", "steer", "interrupt")
 _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
 """The text before the conditions of a row, the values of a word, or a reason."""
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -182,10 +183,7 @@ def search_sessions(
         raise UsageError("there is nothing to search for", "steersman sessions search zod")
     redactor = redactor_of(os.environ)
     with stored(os.environ) as store:
-        found = [
-            redactor.data(hit)
-            for hit, _ in zip(_found(store, text, redactor), range(limit), strict=False)
-        ]
+        found = [redactor.data(hit) for hit in islice(_found(store, text, redactor), max(0, limit))]
     if as_json:
         show_document({"found": found})
     for hit in [] if as_json else found:
