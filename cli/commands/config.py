@@ -249,7 +249,8 @@ def trust_files(
         if not sys.stdin.isatty():
             hint = "`steersman trust --yes` trusts what is shown here"
             raise UsageError("there is no terminal, so nobody can be asked", hint)
-        if not _agrees():
+        print("Trust it? [y/N] ", end="", flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             show("Not trusted.")
             return 1
     trust(paths, file.parent, contents)
@@ -299,13 +300,6 @@ def _leaves(table: dict[str, Any], where: Where) -> Iterator[tuple[Where, Any]]:
             yield from _leaves(value, (*where, name))
         else:
             yield (*where, name), value
-
-
-def _agrees() -> bool:
-    try:
-        return input("Trust it? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
 
 
 def _list(*, as_json: bool) -> int:
