@@ -54,10 +54,8 @@ def config_show(as_json: Json = False) -> None:
     config = load(Paths.of(os.environ), Path.cwd(), os.environ)
     redactor = redactor_of(os.environ)
     data = redactor.data(config.data)
-    if as_json:
-        show_document({"config": data, "sources": redactor.data(config.sources)})
-    else:
-        show("\n".join(_table(without_nulls(data), (), config)).lstrip("\n"))
+    text = "\n".join(_table(without_nulls(data), (), config)).lstrip("\n")
+    show_either({"config": data, "sources": redactor.data(config.sources)}, text, as_json)
     for notice in config.notices:
         warn(notice)
 
@@ -82,16 +80,13 @@ def config_path(as_json: Json = False) -> None:
         ("state", paths.state, ""),
         ("cache", paths.cache, ""),
     ]
-    if as_json:
-        found = [
-            {"what": what, "path": str(path), "exists": path.exists(), "note": note or None}
-            for what, path, note in lines
-        ]
-        show_document({"paths": found})
-        return
+    found, shown = list[dict[str, Any]](), list[str]()
     for what, path, note in lines:
-        notes = ", ".join(filter(None, (note, "" if path.exists() else "not there")))
-        show(f"{what:<8} {path}" + (f"  ({notes})" if notes else ""))
+        exists = path.exists()
+        found.append({"what": what, "path": str(path), "exists": exists, "note": note or None})
+        notes = ", ".join(filter(None, (note, "" if exists else "not there")))
+        shown.append(f"{what:<8} {path}" + (f"  ({notes})" if notes else ""))
+    show_either({"paths": found}, "\n".join(shown), as_json)
 
 
 @config.command("check")
@@ -305,14 +300,8 @@ def _leaves(table: dict[str, Any], where: Where) -> Iterator[tuple[Where, Any]]:
 def _list(*, as_json: bool) -> int:
     """Print the trusted folders, and whether their file has changed."""
     found = trusted(Paths.of(os.environ))
-    if as_json:
-        show_document(
-            {"trusted": [{"folder": entry.folder, "state": entry.state} for entry in found]}
-        )
-        return 0
     notes = {"changed": "  (changed since: not in force)", "gone": "  (no file there any more)"}
-    for entry in found:
-        show(f"{entry.folder}{notes.get(entry.state, '')}")
-    if not found:
-        show("No folder is trusted.")
+    lines = [f"{entry.folder}{notes.get(entry.state, '')}" for entry in found]
+    data = {"trusted": [{"folder": entry.folder, "state": entry.state} for entry in found]}
+    show_either(data, "\n".join(lines) or "No folder is trusted.", as_json)
     return 0

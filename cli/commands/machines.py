@@ -11,7 +11,7 @@ from ...machines.catalogue import MACHINES
 from ...machines.errors import UsageError
 from ...workflows.problem import did_you_mean
 from ..options import Json, argument, group, option
-from ..output import show, show_document, toml_document, warn
+from ..output import show, show_document, show_either, toml_document, warn
 
 FORMATS = ("mermaid", "svg", "toml")
 
@@ -24,25 +24,22 @@ def machines_list(as_json: Json = False) -> None:
 
     Example: steersman machines list
     """
-    if as_json:
-        views = [
-            {
-                "name": machine.name,
-                "doc": machine.doc,
-                "initial": machine.initial,
-                "states": [state.name for state in machine.states],
-                "final": sorted(machine.final),
-                "events": list(machine.events),
-                "control": list(machine.control),
-            }
-            for machine in MACHINES.values()
-        ]
-        show_document({"machines": views})
-        return
-    width = max(map(len, MACHINES))
+    views, lines, width = list[dict[str, Any]](), list[str](), max(map(len, MACHINES))
     for machine in MACHINES.values():
-        show(f"{machine.name:<{width}}  {machine.doc}")
-        show(f"{'':<{width}}  {', '.join(state.name for state in machine.states)}")
+        states = [state.name for state in machine.states]
+        view = {
+            "name": machine.name,
+            "doc": machine.doc,
+            "initial": machine.initial,
+            "states": states,
+            "final": sorted(machine.final),
+            "events": list(machine.events),
+            "control": list(machine.control),
+        }
+        views.append(view)
+        lines.append(f"{machine.name:<{width}}  {machine.doc}")
+        lines.append(f"{'':<{width}}  {', '.join(states)}")
+    show_either({"machines": views}, "\n".join(lines), as_json)
 
 
 @machines.command("show")

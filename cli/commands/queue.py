@@ -34,7 +34,7 @@ from ...machines.errors import StoreDamaged, UsageError
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED, LIMITED, UNANSWERED
 from ..options import WAYS, Json, Of, Session, Way, argument, flag, group, option
-from ..output import show, show_document, warn
+from ..output import show, show_document, show_either, warn
 from ..stored import stored
 from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
 
@@ -141,14 +141,12 @@ def _list_saved(*, as_json: bool) -> None:
             except StoreDamaged as fault:
                 warn(f"{fault.message} (`steersman home check` says more)")
     found = [queue.view() for queue in saved if queue.items]
-    if as_json:
-        show_document({"saved": found})
-        return
     lines: list[str] = []
     for view in found:
         lines.append(f"{view['session']}  {view['folder']}")
         lines += [f"  {item_line(item)}" for item in view["items"]]
-    show("\n".join(lines) if lines else "No session has a saved queue.")
+    said = "\n".join(lines) or "No session has a saved queue."
+    show_either({"saved": found}, said, as_json)
 
 
 def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ...workflows.extras import how_to_install
 from ...workflows.home_folder import home_folder
 from ...workflows.paths import Paths, make_private
 from ..options import Json, flag, group, option
-from ..output import show, show_document, show_table, warn
+from ..output import show, show_document, show_either, show_table, warn
 from ..stored import stored
 
 SERVE_TIMEOUT = 60.0
@@ -150,15 +150,13 @@ def status(as_json: Json = False) -> int:
     """
     paths = Paths.of(os.environ)
     owner = server_of(paths.state)
-    if as_json:
-        about = {"pid": owner.pid, "since": iso(owner.started)} if owner is not None else {}
-        address = address_of(paths.state) if owner is not None else None
-        show_document({"serving": owner is not None, "address": address, **about})
-        return 0 if owner is not None else 1
     if owner is None:
-        show("no program serves this home; `steersman serve` starts one")
+        said = "no program serves this home; `steersman serve` starts one"
+        show_either({"serving": False, "address": None}, said, as_json)
         return 1
-    show(f"process {owner.pid} serves this home at {address_of(paths.state)}")
+    address = address_of(paths.state)
+    about = {"serving": True, "address": address, "pid": owner.pid, "since": iso(owner.started)}
+    show_either(about, f"process {owner.pid} serves this home at {address}", as_json)
     return 0
 
 

@@ -35,7 +35,7 @@ from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import size_of
 from ..options import Json, Session, argument, flag, group, option
-from ..output import show, show_document, show_lines, show_table, warn
+from ..output import show, show_document, show_either, show_lines, show_table, warn
 from ..stored import disk_use, stored
 from .session_changes import (
     delete_session,
@@ -298,18 +298,14 @@ def prune_sessions(
         journal = host.store.compact()
         host.upkeep.trash.note_start(now)
         has_trash = bool(host.upkeep.trash.marks())
-    if as_json:
-        show_document(
-            {
-                "queues": queues,
-                "checkpoints": _view(copies, storage.copies),
-                "outputs": _view(outputs, storage.outputs),
-                "journal": {"freed": journal},
-                "deleted": list(deleted.gone),
-                "trashed": list(deleted.new),
-            }
-        )
-        return
+    data = {
+        "queues": queues,
+        "checkpoints": _view(copies, storage.copies),
+        "outputs": _view(outputs, storage.outputs),
+        "journal": {"freed": journal},
+        "deleted": list(deleted.gone),
+        "trashed": list(deleted.new),
+    }
     lines = [
         *queues,
         *([f"Deleted: {', '.join(deleted.gone)}."] if deleted.gone else []),
@@ -322,7 +318,7 @@ def prune_sessions(
         lines.append(
             "`steersman home trash` shows the trash; with `empty` it frees the space at once."
         )
-    show("\n".join(lines))
+    show_either(data, "\n".join(lines), as_json)
 
 
 def _view(swept: Swept, place: Path) -> dict[str, object]:
