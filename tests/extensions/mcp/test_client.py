@@ -15,7 +15,6 @@ from support.mcp_servers import PIXEL
 from support.patience import seconds
 
 from steersman.machines import protocol as m
-from steersman.machines.errors import ToolError
 from steersman.ports.process.ancestry import is_alive
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
 
@@ -23,11 +22,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 # Names --------------------------------------------------------------------------------------------
-
-
-def test_a_plain_name_stays_as_it_is() -> None:
-    """Server and tool are in the name as they were given."""
-    assert tool_names("git-hub", ["list_issues"]) == {"list_issues": "mcp__git-hub__list_issues"}
 
 
 @pytest.mark.parametrize(
@@ -184,18 +178,6 @@ def test_calls_of_one_server_run_at_the_same_time(play: Play) -> None:
     play(scenario, odd())
 
 
-def test_an_unknown_server_is_named(play: Play) -> None:
-    """The error says which servers there are."""
-
-    async def scenario(session: Session) -> None:
-        with pytest.raises(ToolError, match="no MCP server `x`") as caught:
-            await session.servers.connect("x")
-        assert caught.value.hint == "known are `odd`"
-        assert session.servers.names == ("odd",)
-
-    play(scenario, odd(), is_connected=False)
-
-
 def test_resources_and_prompts_are_listed(play: Play) -> None:
     """What a server offers beside tools is known, with names that show every character."""
 
@@ -227,23 +209,6 @@ def pids_of(session: Session) -> list[int]:
 # Stops --------------------------------------------------------------------------------------------
 
 
-def test_a_stop_is_answered_by_the_server_which_goes_on(play: Play) -> None:
-    """A server that answers a cancelled call continues, and the call is reported as interrupted."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        run = session.start("waits")
-        assert run.pid == pid
-        await asyncio.sleep(0)
-        run.stop()
-        result = await run.wait()
-        assert result.status == "killed"
-        assert result.text == "[interrupted: the server `odd` has ended the call]"
-        assert (await session.call("look")).text == str(pid)
-
-    play(scenario, odd(), grace=seconds(LONG))
-
-
 def test_a_result_that_comes_first_counts(play: Play) -> None:
     """The real result of a call that was being cancelled is not lost."""
 
@@ -254,31 +219,6 @@ def test_a_result_that_comes_first_counts(play: Play) -> None:
         assert await run.wait() == m.ToolResult(status="ok", text="finished first", bytes=14)
 
     play(scenario, odd(), grace=seconds(LONG))
-
-
-def test_a_server_that_ignores_a_stop_is_ended_with_all_its_processes(
-    play: Play, bench: Any
-) -> None:
-    """`killed` is said when nothing of it is left, also what left its group; the next call starts it."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        run = session.start("deaf")
-        while not bench.pieces:
-            await asyncio.sleep(0)
-        grandchild = int((bench.folder / "grandchild").read_text())
-        assert is_alive(grandchild)
-        run.stop()
-        result = await run.wait()
-        assert (result.status, set(result.killed)) == ("killed", {pid, grandchild})
-        assert not is_alive(pid)
-        assert not is_alive(grandchild)
-        assert "did not end the call" in result.text
-        status = session.servers.status("odd")
-        assert (status.state, status.pid) == ("ended", 0)
-        assert int((await session.call("look")).text) != pid
-
-    play(scenario, odd())
 
 
 def test_a_call_that_takes_too_long_is_cut_off(play: Play) -> None:
@@ -368,23 +308,6 @@ def test_a_server_that_dies_in_a_call_is_started_again(play: Play, tool: str, en
     play(scenario, odd())
 
 
-def test_restarts_are_bounded(play: Play) -> None:
-    """After so many ends a call fails at once and says why; `connect` starts the server all the same."""
-
-    async def scenario(session: Session) -> None:
-        for _ in range(3):
-            assert "exit code 3" in (await session.call("dies")).text
-        result = await session.call("look")
-        assert result.text.startswith(
-            "Error: the server `odd` ended 3 times within 600 s, so it is not started again for "
-        )
-        assert "at last: it ended with exit code 3: first line" in result.text
-        await session.servers.connect("odd")
-        assert (await session.call("look")).status == "ok"
-
-    play(scenario, odd(restart=McpRestart(most=2, period=600.0, backoff=0.0)))
-
-
 def test_a_restart_waits_longer_each_time(play: Play) -> None:
     """Between an end and the next start there are the seconds of the rule, twice as many each time."""
 
@@ -412,18 +335,6 @@ def test_an_end_that_we_made_is_no_failure(play: Play) -> None:
         assert (await session.call("look")).status == "ok"
 
     play(scenario, odd(restart=McpRestart(most=0)))
-
-
-def test_a_person_restarts_a_server(play: Play) -> None:
-    """`restart` ends it and starts it."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        status = await session.servers.restart("odd")
-        assert status.pid not in (0, pid)
-        assert not is_alive(pid)
-
-    play(scenario, odd())
 
 
 # Changes ------------------------------------------------------------------------------------------
@@ -485,52 +396,6 @@ def test_older_and_slow_servers_work(play: Play, bench: Any, mode: str, version:
     play(scenario, odd(mode))
 
 
-@pytest.mark.parametrize(
-    ("config", "message", "hint"),
-    [
-        (odd("gone"), "could not be used: it ended with exit code 7: no configuration", ""),
-        (
-            odd("future"),
-            "could not be used: Unsupported protocol version from the server: 2099",
-            "",
-        ),
-        (odd("no_result"), "could not be used: ", ""),
-        (
-            odd("silent", start_timeout=1.0),
-            "was not ready within 1 s",
-            "its last error output is: waiting for a \\x1b[31mlicence; "
-            "it printed what is no message: Welcome!",
-        ),
-        (
-            McpServer(name="odd", command=("no-such-program",)),
-            "no program `no-such-program`",
-            "install",
-        ),
-        (
-            McpServer(name="odd", command=("./missing",)),
-            "could not be used: it ended with exit code",
-            "",
-        ),
-        (McpServer(name="odd", url="http://127.0.0.1:1/mcp"), "could not be used: ", ""),
-    ],
-    ids=["gone", "future", "no_result", "silent", "no_program", "no_file", "no_address"],
-)
-def test_a_server_that_cannot_be_used_says_why(
-    play: Play, config: McpServer, message: str, hint: str
-) -> None:
-    """The message has the reason, the hint has what it printed; nothing of it is left."""
-
-    async def scenario(session: Session) -> None:
-        with pytest.raises(ToolError) as caught:
-            await session.servers.connect("odd")
-        assert message in caught.value.message
-        assert hint in caught.value.hint
-        status = session.servers.status("odd")
-        assert (status.state, status.fault, status.pid) == ("ended", caught.value.message, 0)
-
-    play(scenario, config, is_connected=False)
-
-
 # Real servers -------------------------------------------------------------------------------------
 
 
@@ -541,26 +406,6 @@ def program(name: str) -> str:
     if found is None:
         pytest.skip(f"`{name}` is not installed here; `.ci/venv dev` tries to")
     return found
-
-
-def test_the_filesystem_server(play: Play, bench: Any) -> None:
-    """The server of files, from npm, lists and reads what is in the folder."""
-    (bench.folder / "notes.txt").write_text("hello\n")
-    config = McpServer(
-        name="odd",
-        command=(program("mcp-server-filesystem"), "."),
-        start_timeout=seconds(LONG),
-        timeout=seconds(LONG),
-    )
-
-    async def scenario(session: Session) -> None:
-        assert "[FILE] notes.txt" in (await session.call("list_directory", path=".")).text
-        path = str(bench.folder / "notes.txt")
-        assert (await session.call("read_text_file", path=path)).text == "hello\n"
-        outside = await session.call("read_text_file", path="/etc/hostname")
-        assert outside.status == "failed"
-
-    play(scenario, config)
 
 
 def test_the_everything_server(play: Play, bench: Any) -> None:
