@@ -69,46 +69,40 @@ def test_a_program_takes_part_in_a_session_of_another_one(
     assert chat.close() == 0
 
 
-def test_an_answer_and_a_stop_reach_another_program(place: Place, serve: Any) -> None:
+async def test_an_answer_and_a_stop_reach_another_program(place: Place, serve: Any) -> None:
     """A question is answered there; a session that nobody has open is to be resumed."""
     serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("Done."))
     chat = place.chat()
     chat.send("go")
     question = chat.wait("question")["id"]
-
-    async def story() -> None:
-        async with steersman.open(place.home) as runtime:
-            session = await runtime.session(chat.session)
-            with pytest.raises(steersman.UsageError):
-                await session.answer("q-9", "allow")
-            await session.answer(question, "allow", user="ann")
-            await asyncio.to_thread(chat.wait, "turn_ended")
-            assert not (await session.stop())["interrupted"]
-            assert await asyncio.to_thread(chat.close) == 0
-            with pytest.raises(steersman.UsageError, match="no program"):
-                await runtime.session(chat.session)
-
-    asyncio.run(story())
+    async with steersman.open(place.home) as runtime:
+        session = await runtime.session(chat.session)
+        with pytest.raises(steersman.UsageError):
+            await session.answer("q-9", "allow")
+        await session.answer(question, "allow", user="ann")
+        await asyncio.to_thread(chat.wait, "turn_ended")
+        assert not (await session.stop())["interrupted"]
+        assert await asyncio.to_thread(chat.close) == 0
+        with pytest.raises(steersman.UsageError, match="no program"):
+            await runtime.session(chat.session)
     assert (place.folder / "ran").exists()
 
 
-def test_a_message_outlives_the_program_that_had_the_session(place: Place, serve: Any) -> None:
+async def test_a_message_outlives_the_program_that_had_the_session(
+    place: Place, serve: Any
+) -> None:
     """Who waits learns that the program was killed; what was accepted waits in the queue."""
     serve(Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}]))
     chat = place.chat("--yes")
     chat.send("work")
     chat.wait("tool_started")
-
-    async def story() -> None:
-        async with steersman.open(place.home) as runtime:
-            session = await runtime.session(chat.session)
-            receipt = await session.say("and the tests", "queue", key="k1")
-            waiting = asyncio.create_task(receipt.done())
-            await asyncio.sleep(0)
-            await asyncio.to_thread(chat.kill)
-            with pytest.raises(steersman.UnknownSession, match="left before"):
-                await waiting
-            (listed,) = runtime.sessions()
-            assert (listed.state, listed.waiting) == ("crashed", 1)
-
-    asyncio.run(story())
+    async with steersman.open(place.home) as runtime:
+        session = await runtime.session(chat.session)
+        receipt = await session.say("and the tests", "queue", key="k1")
+        waiting = asyncio.create_task(receipt.done())
+        await asyncio.sleep(0)
+        await asyncio.to_thread(chat.kill)
+        with pytest.raises(steersman.UnknownSession, match="left before"):
+            await waiting
+        (listed,) = runtime.sessions()
+        assert (listed.state, listed.waiting) == ("crashed", 1)
