@@ -41,7 +41,6 @@ def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate
     assert any(text.endswith("```\nthird\n```") for text in said)
     assert any(text.endswith("```\nfourth\n```") for text in said)
     assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == []
-    assert chat.close() == 0
 
 
 def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate: Gate) -> None:
@@ -63,7 +62,6 @@ def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate
     chat.wait("turn_ended", status="completed")
     last = bodies(server)[-1]["messages"][-1]["content"]
     assert last == "later @notes.txt\n\n[Attached: notes.txt]\n```\nkept\n```"
-    assert chat.close() == 0
 
 
 def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serve) -> None:

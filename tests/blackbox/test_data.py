@@ -49,7 +49,6 @@ def test_what_is_known_of_a_session(place: Place, serve) -> None:
     assert "Blue." in (place.folder / "out.md").read_text()
     chat.ask("/export out.json")
     assert "Blue." in json.dumps(json.loads((place.folder / "out.json").read_text()))
-    assert chat.close() == 0
 
 
 @checks_data("/rename", "/resume", "/new")
@@ -71,7 +70,6 @@ def test_sessions_change_names_and_places(place: Place, serve) -> None:
     taken = chat.ask(f"/resume {first[:5]}")
     assert taken["data"]["session"] == first
     assert len(chat.ask("/history")["data"]["messages"]) == 2
-    assert chat.close() == 0
 
 
 @checks_data("/exit")
@@ -104,7 +102,6 @@ def test_help_names_every_command(place: Place, serve) -> None:
     assert {row["name"] for row in chat.ask("/help")["data"]["commands"]} == COMMANDS.keys()
     of_queue = {name for name in DECLARED if name.split()[0] == "queue"}
     assert {row["name"] for row in chat.ask("/help queue")["data"]["commands"]} == of_queue
-    assert chat.close() == 0
 
 
 @checks_data("/show", "/diff", "/revert")
@@ -121,7 +118,6 @@ def test_what_a_call_did_to_a_file(place: Place, serve) -> None:
     assert "-old\n+new" in diff["text"]
     assert chat.ask("/revert")["data"]["restored"] == ["a.txt"]
     assert (place.folder / "a.txt").read_text() == "old\n"
-    assert chat.close() == 0
 
 
 @checks_data("/limits", "/busy")
@@ -136,7 +132,6 @@ def test_settings_of_the_session(place: Place, serve) -> None:
     found = chat.ask("/limits")["data"]
     assert (found["max_tokens"], found["grants"]) == (12345, 0)
     assert chat.ask("/limits more")["data"]["max_tokens"] == 2 * 12345
-    assert chat.close() == 0
 
 
 @checks_data("/model")
@@ -155,7 +150,6 @@ def test_the_model_is_the_one_that_is_asked(place: Place, serve) -> None:
     chat.send("which now?")
     assert chat.wait("text")["delta"].startswith("Green")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 @checks_data(
@@ -181,7 +175,6 @@ def test_rules_and_allowances(place: Place, serve) -> None:
     assert chat.ask("/permissions explain shell make all")["data"]["do"] == "allow"
     assert chat.ask("/permissions forget 1")["data"]["match"] == "make *"
     assert chat.ask("/permissions")["data"]["allowed"] == []
-    assert chat.close() == 0
 
 
 @checks_data("/routes", "/routes use", "/routes explain")
@@ -194,7 +187,6 @@ def test_the_routing_table_of_the_session(place: Place, serve) -> None:
     chat.ask("/routes use never-cancel --unsafe")
     found = chat.ask("/routes")["data"]
     assert (found["table"], found["is_chosen"]) == ("never-cancel", True)
-    assert chat.close() == 0
 
 
 @checks_data("/tools", "/mcp", "/mcp restart", "/permissions allow")
@@ -225,7 +217,6 @@ def test_tools_and_servers(place: Place, serve) -> None:
         assert chat.ask(f"/permissions allow {name} *")["ok"] is is_there
     allowed = chat.ask("/permissions")["data"]["allowed"]
     assert [rule["tool"] for rule in allowed] == ["mcp__odd__echo", "ticket"]
-    assert chat.close() == 0
 
 
 # Turns, subagents and goals -----------------------------------------------------------------------
@@ -261,7 +252,6 @@ def test_what_is_said_to_a_turn(place: Place, serve, gate: Gate) -> None:
     assert chat.wait("side_talk_ended")["text"] == "Seven."
     assert chat.ask("/stop")["data"]["interrupted"] == "t1"
     chat.wait("turn_ended", status="interrupted")
-    assert chat.close() == 0
 
 
 @checks_data("/undo", "/queue list", "/queue steer")
@@ -278,7 +268,6 @@ def test_what_waits_beside_a_turn(place: Place, serve, gate: Gate) -> None:
     gate.open()
     assert chat.wait("steered")["text"] == "use tabs"
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 @checks_data("/queue keep")
@@ -292,7 +281,6 @@ def test_an_answer_that_is_kept_becomes_a_message(place: Place, serve, gate: Gat
     states = {item["number"]: item["state"] for item in chat.ask("/queue")["data"]["items"]}
     assert states[number] == "pending"
     chat.ask("/stop")
-    assert chat.close() == 0
 
 
 @checks_data("/answer")
@@ -306,7 +294,6 @@ def test_an_answer_lets_the_call_run(place: Place, serve) -> None:
     assert chat.ask(f"/answer {question} allow")["data"] == {"id": question, "choice": "allow"}
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "made").exists()
-    assert chat.close() == 0
 
 
 @checks_data("/queue export", "/queue import", "/queue discard", "/queue restore")
@@ -331,7 +318,6 @@ def test_saved_queues_move_through_files_and_sessions(place: Place, serve, gate:
     )
     brought = chat.ask(f"/queue restore {first}")["data"]
     assert len(brought["imported"]) == 3
-    assert chat.close() == 0
 
 
 @checks_data("/agents", "/agents list", "/agents stop", "/agents wrap-up")
@@ -352,7 +338,6 @@ def test_subagents(place: Place, serve, gate: Gate) -> None:
     assert chat.ask("/agents stop kid")["data"]["name"] == "kid"
     assert chat.wait("child_ended")["status"] == "cancelled"
     chat.wait("turn_ended", status="completed", session=chat.session)
-    assert chat.close() == 0
 
 
 @checks_data("/goal", "/goal status", "/goal pause", "/goal resume", "/goal next", "/goal clear")
@@ -372,4 +357,3 @@ def test_goals(place: Place, serve) -> None:
     assert (lined["place"], lined["next"][0]["text"]) == (1, "count to four")
     assert chat.ask("/goal clear")["data"]["state"] == "cleared"
     chat.ask("/stop")
-    assert chat.close() == 0

@@ -161,7 +161,6 @@ def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate
     assert ann.wait("turn_ended")["status"] == "interrupted"
     assert pid not in place.processes()
     assert ann.close() == 0
-    assert chat.close() == 0
 
 
 @checks_data("acp")
@@ -249,7 +248,6 @@ def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: 
     number = chat.wait("side_talk_ended")["number"]
     assert printed(place, "queue", "keep", "--json")["number"] == number
     chat.ask("/stop")
-    assert chat.close() == 0
 
 
 @checks_data("goal set", "goal status", "goal pause", "goal resume", "goal clear")
@@ -268,7 +266,6 @@ def test_a_goal_from_elsewhere(place: Place, serve) -> None:
     assert printed(place, "goal", "resume", "--json")["state"] == "active"
     assert printed(place, "goal", "clear", "--json")["state"] == "cleared"
     chat.ask("/stop")
-    assert chat.close() == 0
 
 
 # Other agents -------------------------------------------------------------------------------------

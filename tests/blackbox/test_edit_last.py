@@ -46,7 +46,6 @@ def test_an_answered_message_is_sent_again_in_another_session(place: Place, serv
     assert "* plan" in chat.ask("/mode")["text"]
     assert chat.ask(f"/resume {first}")["ok"]
     assert said(chat)[-1] == ("assistant", "Blue.")
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("is_held", [True, False])

@@ -66,7 +66,6 @@ def test_a_program_takes_part_in_a_session_of_another_one(
     assert set(numbers) >= {event["seq"] for event in chat.events if event["seq"] is not None}
     said = [event.text for event in events if event.type == "answer"]
     assert said == ["Hello.", "There are four.", "Later."]
-    assert chat.close() == 0
 
 
 async def test_an_answer_and_a_stop_reach_another_program(place: Place, serve: Any) -> None:

@@ -118,7 +118,6 @@ def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
     assert not chat.seen("turn_ended")
     gate.open()
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_a_command_carries_its_client_id(place: Place, serve) -> None:
@@ -131,7 +130,6 @@ def test_a_command_carries_its_client_id(place: Place, serve) -> None:
     assert (accepted["id"], accepted["client_id"]) == (result["id"], "mine")
     assert result["client_id"] == "mine"
     assert result["data"] == {"session": chat.session, "state": "open", "items": []}
-    assert chat.close() == 0
 
 
 def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate) -> None:
@@ -201,7 +199,6 @@ def test_an_output_that_is_closed_ends_the_program(
     later = place.chat("--continue")
     items = later.wait("recovered", cause="exit")["items"]
     assert [item["text"] for item in items] == ["work", "more"]
-    assert later.close() == 0
 
 
 # One message ------------------------------------------------------------------------------------------

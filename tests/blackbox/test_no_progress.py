@@ -98,7 +98,6 @@ def test_always_lets_a_turn_repeat_itself(place: Place, model) -> None:
     chat.answer(chat.wait("question"), "always")
     chat.wait("turn_ended", status="completed")
     assert len(chat.seen("question")) == 1
-    assert chat.close() == 0
 
 
 def test_a_told_model_that_changes_its_way_goes_on(place: Place, model) -> None:
@@ -138,7 +137,6 @@ def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model)
     assert (facts["text"], facts["changed"], facts["all"]) == ("No file was changed.", [], True)
     assert "[Facts] no file was changed in this turn." in server.requests[-1].prompt
     assert len(server.requests) == 3
-    assert chat.close() == 0
 
 
 def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:

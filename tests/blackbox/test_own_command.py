@@ -39,7 +39,6 @@ def test_the_output_is_the_persons_until_it_is_shared(place: Place, serve) -> No
     assert "stop guessing, look" in said
     assert "twelve\nred" in said
     assert "exit code 3" in said
-    assert chat.close() == 0
 
 
 @pytest.mark.checks_data("/kill")

@@ -56,7 +56,6 @@ def test_a_picture_is_sent_and_sent_again(
         json.loads(json.dumps(again[0]).replace(', "cache_control": {"type": "ephemeral"}', ""))
         == cleaned
     )
-    assert chat.close() == 0
 
 
 def test_a_model_of_text_gets_none(place: Place, serve) -> None:
@@ -77,4 +76,3 @@ def test_a_model_of_text_gets_none(place: Place, serve) -> None:
     chat.send("what is in @shot.png?")
     chat.wait_text("a picture may have 2.0 MB at most")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0

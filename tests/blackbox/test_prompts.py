@@ -35,7 +35,6 @@ def test_an_answer_is_copied_and_the_window_explained(place: Place, serve) -> No
     assert (found["data"]["window"], found["data"]["messages"]) == (50000, 2)
     assert found["data"]["counted"] > 0
     assert "% full" in found["text"]
-    assert chat.close() == 0
 
 
 @pytest.mark.checks_data("/init")
@@ -51,7 +50,6 @@ def test_init_has_the_agent_write_the_file(place: Place, serve) -> None:
     chat.answer(question, "allow")
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "AGENTS.md").read_text() == "make test\n"
-    assert chat.close() == 0
 
 
 def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
@@ -84,7 +82,6 @@ def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
     chat.wait("turn_ended", status="completed")
     assert last_text(server).endswith("Ours: x")
     assert "link" not in chat.ask("/help")["data"]["templates"]
-    assert chat.close() == 0
 
 
 def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> None:
@@ -110,4 +107,3 @@ def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> Non
     assert f"- release: How to release. ({skill / 'SKILL.md'})" in told
     assert "Tag it." not in told
     assert "Tag it." in json.dumps(server.requests[-1].body["messages"])
-    assert chat.close() == 0

@@ -66,7 +66,6 @@ def test_a_number_that_is_not_there_is_named(place: Place, serve, gate: Gate, ve
     result = chat.ask(f"/queue {verb}")
     assert (result["ok"], result["text"]) == (False, "No queued item #5")
     gate.open()
-    assert chat.close() == 0
 
 
 @checks_data("/queue clear")
@@ -177,7 +176,6 @@ def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_the_oldest_that_was_interrupted_is_resumed_first(place: Place, serve) -> None:

@@ -31,7 +31,6 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> None:
@@ -53,4 +52,3 @@ def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> N
     gate.wait()
     chat.send("how is it going?")
     assert chat.wait("child_ended", name="kid")["status"] == "cancelled"
-    assert chat.close() == 0

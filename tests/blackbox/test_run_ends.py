@@ -110,7 +110,6 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     beside.wait("notice", text=lambda text: way in text and "workflow halting" in text)
     beside.send(f"/queue restore {name}")
     beside.wait_text("not a chat")
-    assert beside.close() == 0
 
 
 @pytest.mark.nightly
@@ -179,7 +178,6 @@ def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     ended = chat.wait("run_ended", session=chat.session)
     assert (ended["status"], ended["output"]) == ("succeeded", "A word.")
     assert "poet of the inner file" in str(server.requests[0].body)
-    assert chat.close() == 0
 
 
 def test_a_run_that_takes_too_long_says_so(place: Place) -> None:

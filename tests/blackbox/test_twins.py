@@ -87,7 +87,6 @@ def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -
     assert printed(place, "sessions", "limits", chat.session, "more")["grants"] == 1
     assert printed(place, "sessions", "compact", chat.session, "colours")["ok"]
     chat.wait("compacted")
-    assert chat.close() == 0
 
 
 @checks_data("sessions undo")
@@ -104,7 +103,6 @@ def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_a_choice_that_there_is_not_is_a_mistake(place: Place) -> None:

@@ -250,6 +250,12 @@ model = "main"
     def _is_ours(self, row: "_Process", ours: set[int]) -> bool:
         return row.pid in ours or row.parent in ours or self._mark in row.environ
 
+    def leave(self) -> None:
+        """Leave each chat that is open and quiet as a person does, which has to end in order."""
+        for chat in self.chats:
+            if chat.process.poll() is None and chat.is_quiet():
+                assert chat.close() == 0, chat.story()
+
     def close(self) -> None:
         """End whatever a test left: until nothing is there, or something that cannot be ended."""
         survivors: list[int] = []
@@ -448,18 +454,18 @@ class Heard:
                 self._words = last
 
     def wait_quiet(self, timeout: float = WAIT) -> None:
-        """Wait until every turn that has started has ended; a crash ended what ran."""
-
-        def is_quiet_now() -> bool:
-            since = max(
-                (at for at, one in enumerate(self.events) if one["type"] == "recovered"), default=0
-            )
-            kinds = [event["type"] for event in self.events[since:]]
-            return kinds.count("turn_started") == kinds.count("turn_ended")
-
+        """Wait until every turn that has started has ended."""
         with self._change:
-            is_quiet = self._change.wait_for(is_quiet_now, seconds(timeout))
+            is_quiet = self._change.wait_for(self.is_quiet, seconds(timeout))
             assert is_quiet, f"a turn does not end.\n{self.story()}"
+
+    def is_quiet(self) -> bool:
+        """Whether every turn that has started has ended; a crash ended what ran."""
+        since = max(
+            (at for at, one in enumerate(self.events) if one["type"] == "recovered"), default=0
+        )
+        kinds = [event["type"] for event in self.events[since:]]
+        return kinds.count("turn_started") == kinds.count("turn_ended")
 
     def ended_without(self, kind: str) -> bool:
         """Wait for the first event of a kind, or the end; say whether it ended without one."""

@@ -157,7 +157,6 @@ def test_an_answer_without_an_end_is_ended(place: Place, word: str, why: str) ->
     assert why in chat.wait("turn_ended", status="failed")["reason"]
     chat.send("say still here")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 @pytest.mark.usefixtures("agent")
@@ -167,4 +166,3 @@ def test_a_driven_agent_knows_that_a_session_has_its_work(place: Place) -> None:
     chat.send('run echo "$STEERSMAN_DRIVES" > driven')
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "driven").read_text() == "other\n"
-    assert chat.close() == 0

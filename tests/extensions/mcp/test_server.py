@@ -102,7 +102,6 @@ def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) 
     run(story())
     notices = [event["text"] for event in chat.seen("notice")]
     assert "mcp:Some-2J-Client: hi" in notices
-    assert chat.close() == 0
 
 
 async def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
@@ -145,7 +144,6 @@ async def test_with_an_option_a_client_answers_questions(place: Place, serve: An
         await asyncio.to_thread(chat.wait, "turn_ended", status="completed")
         assert "is open" in await call.fault("answer", question="q-9", choice="allow")
     assert (place.folder / "ran").exists()
-    assert chat.close() == 0
 
 
 async def test_a_stop_ends_what_runs(place: Place, serve: Any, gate: Gate) -> None:
@@ -163,7 +161,6 @@ async def test_a_stop_ends_what_runs(place: Place, serve: Any, gate: Gate) -> No
         await asyncio.to_thread(chat.wait, "stopped")
         assert not wait_gone([pid], 0.0)
         assert "Nothing to stop" in (await call("stop"))["text"]
-    assert chat.close() == 0
 
 
 async def test_a_session_that_nobody_has_open_only_takes_messages(place: Place, serve: Any) -> None:

@@ -183,7 +183,6 @@ def test_the_selection_of_agent_and_server(place: Place, serve: Any) -> None:
     assert offered(server) == []
     assert chat.ask("/mcp")["data"]["servers"] == []
     assert server_pids(place, "notes_server.py") == []
-    assert chat.close() == 0
 
 
 def test_a_project_that_is_not_trusted_brings_no_server(place: Place, serve: Any) -> None:
@@ -251,7 +250,6 @@ def test_a_stop_ends_the_call_of_a_server_that_says_so(place: Place, serve: Any)
     assert last_result(server) == str(pid)
     ended = "[interrupted: the server `odd` has ended the call]"
     assert ended in [message["content"] for message in server.requests[-1].body["messages"]]
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("tool", ["wait", "cling"])
@@ -294,7 +292,6 @@ def test_killed_in_a_call_nothing_is_left(place: Place, serve: Any, gate: Gate, 
     chat.wait("turn_ended", status="completed")
     assert "A call without a result may or may not have had its effect" in last_result(server)
     assert "mcp__notes__look_up" in offered(server)
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -349,7 +346,6 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     assert "there is no tool `mcp__notes__write_note`" in results[2]["content"]
     rows = [tool["name"] for tool in chat.ask("/tools")["data"]["tools"]]
     assert ("mcp__notes__recite" in rows, "mcp__notes__write_note" in rows) == (True, False)
-    assert chat.close() == 0
 
 
 def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: Any) -> None:
@@ -384,7 +380,6 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
         False,
         "there is no MCP server `other`; known are `odd`",
     )
-    assert chat.close() == 0
 
 
 # Servers that cannot be used ----------------------------------------------------------------------
@@ -419,7 +414,6 @@ def test_a_server_that_cannot_be_used(place: Place, serve: Any, broken: str, rea
     assert last_result(server) == "The note shopping: buy milk."
     found = status(chat, "bad")
     assert (found["state"], found["tools"]) == ("ended", [])
-    assert chat.close() == 0
 
 
 def test_a_slow_server_holds_nothing_up(place: Place, serve: Any) -> None:
@@ -438,7 +432,6 @@ def test_a_slow_server_holds_nothing_up(place: Place, serve: Any) -> None:
     chat.send("again")
     chat.wait("turn_ended", status="completed")
     assert "mcp__slow__echo" in offered(server)
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("wait", ["0.0", str(seconds(60))], ids=["late", "waited-for"])
@@ -517,7 +510,6 @@ def test_resources_are_attached(
     else:
         assert f"[Not attached: {named.removeprefix('@')}: {note}" in read
         assert said[0].startswith(f"Not attached: {named.removeprefix('@')}: {note}")
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -533,7 +525,6 @@ def test_a_rule_denies_resources_and_prompts(place: Place, serve: Any) -> None:
     )
     chat.send("/notes:review a")
     assert "a rule forbids it" in chat.wait("rejected", reason="no_prompt")["hint"]
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -558,7 +549,6 @@ def test_prompts_are_commands(place: Place, serve: Any, arguments: str, prompt: 
     assert server.requests[-1].prompt == (
         f"/notes:review {arguments}\n\n{head}\n```\n{prompt}\n```"
     )
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -585,7 +575,6 @@ def test_a_prompt_that_cannot_be_had_is_not_sent(place: Place, serve: Any, gate:
     chat.wait_quiet()
     assert "Review the note b for" in server.requests[-1].prompt
     assert "[Attached: notes:note://list]" in server.requests[-1].prompt
-    assert chat.close() == 0
 
 
 # Sandbox ------------------------------------------------------------------------------------------
@@ -633,4 +622,3 @@ def test_a_sandbox_that_is_required_and_missing_refuses_servers(place: Place, se
     chat.wait_text("MCP server `notes` cannot be used: it was not run: a sandbox is required")
     chat.wait("turn_ended", status="completed")
     assert server_pids(place, "notes_server.py") == []
-    assert chat.close() == 0
