@@ -22,17 +22,6 @@ Emit = Callable[..., str]
 
 
 @pytest.fixture
-def environ(home: Path) -> dict[str, str]:
-    """What a shell of this person has in its environment."""
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home.parent),
-        "STEERSMAN_HOME": str(home),
-        "LANG": "C.UTF-8",
-    }
-
-
-@pytest.fixture
 def emit(environ: dict[str, str], folder: Path) -> Emit:
     """Call the hook once, as an agent would; returns what it answers."""
 
@@ -91,22 +80,6 @@ def test_events_of_unknown_sessions_change_nothing(emit: Emit, command: Any, hom
     assert emit("claude", "session-begin", session_id="x") == "{}\n"
     assert listed(command) == []
     assert not (home / "state").exists()
-
-
-def test_finalize_twice_is_one_end(emit: Emit, command: Any, home: Path, tmp_path: Path) -> None:
-    """Two ends, and a crash between the end and its hooks, are one end with one id."""
-    log = tmp_path / "log"
-    hook = f'[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "cat >> {log}"]\n'
-    emit("hermes", "session-start", session_id="s-1")
-    for _ in range(2):  # nobody is told: as if the program had died right after
-        emit("hermes", "session-finalize", session_id="s-1")
-    assert listed(command) == []
-    (home / "config.toml").write_text(hook)
-    assert command("hooks", "tell").out == "Hooks run: 1.\n"
-    assert command("hooks", "tell").out == "Hooks run: 0.\n"
-    (line,) = log.read_text().splitlines()
-    told = json.loads(line)
-    assert (told["finalize"], told["cause"]) == ("finalize-hermes-s-1-1", "session-finalize")
 
 
 def test_a_crash_while_hooks_run_repeats_the_end(
