@@ -92,33 +92,3 @@ def test_an_explicit_choice_wins(
         gate.open()
     assert chat.close() == 0
     assert "this one" in server.requests[-1].prompt
-
-
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        "steer",
-        pytest.param("queue", marks=pytest.mark.nightly),
-        pytest.param("interrupt", marks=pytest.mark.nightly),
-    ],
-)
-def test_at_rest_everything_is_a_turn(place: Place, serve, chosen: str) -> None:
-    """With nothing running a steer, a queued message and an interrupt run at once."""
-    serve(Text("Hello."))
-    chat = place.chat()
-    chat.send({"text": "hi", "as": chosen})
-    assert chat.wait("accepted")["as"] == "turn"
-    chat.wait("turn_ended", status="completed")
-
-
-def test_a_full_queue_gives_the_text_back(place: Place, serve, gate: Gate) -> None:
-    """What finds no room is refused with its text and its client id, and what waits stays."""
-    serve(waiting(gate), Text("Done."), top=mode("queue"), rest="[auto_queue]\nmax_queue_size = 2")
-    chat = at_work(place, gate)
-    chat.send("one", "two", {"text": "three", "client_id": "c3"})
-    rejected = chat.wait("rejected")
-    assert (rejected["text"], rejected["client_id"]) == ("three", "c3")
-    assert rejected["reason"] == "queue_full"
-    gate.open()
-    assert chat.close() == 0
-    assert len(chat.seen("turn_ended", status="completed")) == 3

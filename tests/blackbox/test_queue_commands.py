@@ -160,14 +160,8 @@ def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gat
 
 def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     """What is not held needs no resume; what is runs after the turn, and is not said to run now."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Done."),
-        top='busy_input_mode = "queue"',
-    )
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
     chat.send("two")
     chat.wait("accepted", **{"as": "queue"})
     assert chat.ask("/queue resume")["text"] == "The queue is not held."

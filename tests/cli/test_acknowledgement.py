@@ -87,14 +87,6 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             {"type": "rejected", "reason": "the disk is full", "text": "hello"},
             "The message was not accepted. Your text: hello\n  the disk is full",
         ),
-        (
-            accepted(text="exit code 2", ack="word_queued", matched="exit"),
-            '📥 Queued #2: "exit code 2"\n"exit" stopped nothing: /stop stops everything.',
-        ),
-        (
-            accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
-            'Steering with #2: "stop"\n"stop" stopped nothing: /stop stops everything.',
-        ),
         (accepted(text="two", user="ann"), '📥 Queued #2: "two" (from ann)'),
         (
             accepted(text="stop", user="ann", ack="word_queued", matched="stop"),
