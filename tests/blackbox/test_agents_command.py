@@ -12,9 +12,8 @@ KID = {"task": "count the stars", "name": "kid"}
 
 def begin(place: Place, serve: Any, gate: Gate, *then: Behaviour) -> tuple[Chat, ModelServer, int]:
     """Start a chat whose agent waits for `kid`, which runs a command until the gate opens."""
-    command = {"tool": "shell", "arguments": {"command": gate.command}}
     delegate = Tools([{"tool": "delegate", "arguments": KID}], match="build")
-    server = serve(delegate, Tools([command], match="stars"), *then, Text("All is well."))
+    server = serve(delegate, Tools([gate.call], match="stars"), *then, Text("All is well."))
     chat = place.chat("--yes")
     chat.send("build the report")
     return chat, server, gate.wait()

@@ -23,12 +23,8 @@ def attached(place: Place, *arguments: str) -> Chat:
 
 def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     """It hears who says what, speaks under its own name, steers, stops, and leaves nothing broken."""
-    server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("All done.")
-    )
-    chat = place.chat("--yes")
-    chat.send("count the stars")
-    gate.wait()
+    server = serve(Tools([gate.call]), Text("All done."))
+    chat = place.at_work(gate, "count the stars")
     ann = attached(place, "--user", "ann")
     assert ann.seen("turn_started")
     bob = attached(place, "--user", "bob")
@@ -65,10 +61,8 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
 
 def test_every_method_of_the_socket(place: Place, serve, gate: Gate) -> None:
     """Each thing that can be said has a method of its own, and does what the words would."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("All done."))
-    chat = place.chat("--yes")
-    chat.send("count the stars")
-    gate.wait()
+    serve(Tools([gate.call]), Text("All done."))
+    chat = place.at_work(gate, "count the stars")
     (path,) = (place.home / "state" / "sockets").iterdir()
     code = f"""
 import json, os, socket

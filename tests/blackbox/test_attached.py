@@ -11,8 +11,7 @@ def bodies(server) -> list[dict]:
 
 def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate) -> None:
     """Said, queued, steered and edited messages bring the file as it was then, over a kill -9, too."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([call]), Text("Hm."), Text("Done."), Text("Well."))
+    server = serve(Tools([gate.call]), Text("Hm."), Text("Done."), Text("Well."))
     notes = place.folder / "notes.txt"
     notes.write_text("first\n")
     chat = place.chat("--yes")
@@ -45,8 +44,7 @@ def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate
 
 def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate: Gate) -> None:
     """What waited through a kill -9 still has the file as it was, though that is gone since."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([call], match="begin"), Text("Read."))
+    server = serve(Tools([gate.call], match="begin"), Text("Read."))
     notes = place.folder / "notes.txt"
     notes.write_text("kept\n")
     chat = place.chat("--yes")

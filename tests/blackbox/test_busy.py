@@ -1,23 +1,8 @@
 """What a message does that comes while the agent works, in each busy mode and by explicit choice."""
 
 import pytest
-from support.driver import Chat, Gate, Place
+from support.driver import Gate, Place
 from support.model_server import ModelServer, Text, Tools
-
-CALL = "shell"
-
-
-def at_work(place: Place, gate: Gate, *arguments: str) -> Chat:
-    """Start a chat whose turn stands in a tool."""
-    chat = place.chat("--yes", *arguments)
-    chat.send("work")
-    gate.wait()
-    return chat
-
-
-def waiting(gate: Gate) -> Tools:
-    """A tool call that waits at the gate."""
-    return Tools([{"tool": CALL, "arguments": {"command": f"{gate.command}; echo through"}}])
 
 
 def mode(name: str) -> str:
@@ -33,8 +18,8 @@ def last_message(server: ModelServer, request: int) -> tuple[str, str]:
 
 def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate) -> None:
     """Steers wait for the tool, then enter together, in order, as the last user message."""
-    server = serve(waiting(gate), Text("Noted."), top=mode("steer"))
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Noted."), top=mode("steer"))
+    chat = place.at_work(gate)
     chat.send("use tabs", {"text": "and be brief", "user": "Ann"})
     for _ in range(2):
         chat.wait("accepted", **{"as": "steer"})
@@ -84,8 +69,8 @@ def test_an_explicit_choice_wins(
     place: Place, serve, gate: Gate, configured: str, chosen: str, taken_as: str
 ) -> None:
     """`as` beats the busy mode, and every one of them is answered in the end."""
-    server = serve(waiting(gate), Text("Done."), top=mode(configured))
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Done."), top=mode(configured))
+    chat = place.at_work(gate)
     chat.send({"text": "this one", "as": chosen, "client_id": "c"})
     assert chat.wait("accepted", client_id="c")["as"] == taken_as
     if taken_as != "interrupt":

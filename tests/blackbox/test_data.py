@@ -222,11 +222,6 @@ def test_tools_and_servers(place: Place, serve) -> None:
 # Turns, subagents and goals -----------------------------------------------------------------------
 
 
-def waiting(gate: Gate) -> Tools:
-    """Let the model call a command that stays at the gate."""
-    return Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
-
-
 def at_work(place: Place, gate: Gate, *said: str) -> Chat:
     """Start a chat whose first turn is at the gate, and queue more messages."""
     chat = place.chat("--yes")
@@ -242,7 +237,7 @@ def at_work(place: Place, gate: Gate, *said: str) -> Chat:
 @checks_data("/stop", "/steer", "/smalltalk")
 def test_what_is_said_to_a_turn(place: Place, serve, gate: Gate) -> None:
     """A steer and a side talk are accepted as that, and a stop names the turn that it ended."""
-    serve(waiting(gate), Text("Seven.", match="how many"), Text("Done."))
+    serve(Tools([gate.call]), Text("Seven.", match="how many"), Text("Done."))
     chat = at_work(place, gate)
     for command, way in (("/steer use tabs", "steer"), ("/smalltalk how many?", "side_talk")):
         chat.send(command)
@@ -257,7 +252,7 @@ def test_what_is_said_to_a_turn(place: Place, serve, gate: Gate) -> None:
 @checks_data("/undo", "/queue list", "/queue steer")
 def test_what_waits_beside_a_turn(place: Place, serve, gate: Gate) -> None:
     """A message that steered waits again, is listed, and is handed to the turn by its number."""
-    serve(waiting(gate), Text("Done."))
+    serve(Tools([gate.call]), Text("Done."))
     chat = at_work(place, gate)
     chat.send({"text": "use tabs", "as": "steer"})
     number = chat.wait("accepted", text="use tabs")["number"]
@@ -273,7 +268,7 @@ def test_what_waits_beside_a_turn(place: Place, serve, gate: Gate) -> None:
 @checks_data("/queue keep")
 def test_an_answer_that_is_kept_becomes_a_message(place: Place, serve, gate: Gate) -> None:
     """The number is that of the offered answer, which then waits."""
-    serve(waiting(gate), Text("Seven.", match="how many"), Text("Done."))
+    serve(Tools([gate.call]), Text("Seven.", match="how many"), Text("Done."))
     chat = at_work(place, gate)
     chat.send("/smalltalk how many?")
     number = chat.wait("side_talk_ended")["number"]
@@ -299,7 +294,7 @@ def test_an_answer_lets_the_call_run(place: Place, serve) -> None:
 @checks_data("/queue export", "/queue import", "/queue discard", "/queue restore")
 def test_saved_queues_move_through_files_and_sessions(place: Place, serve, gate: Gate) -> None:
     """The file has the texts, an import adds them, and a queue is found, brought here and deleted."""
-    serve(waiting(gate), Text("Done."))
+    serve(Tools([gate.call]), Text("Done."))
     chat = at_work(place, gate, "one", "two")
     first = chat.session
     assert chat.ask("/queue export q.toml")["data"]["items"] == 3
@@ -325,8 +320,7 @@ def test_subagents(place: Place, serve, gate: Gate) -> None:
     """Their names, tasks and states; who is stopped is cancelled, and who wraps up is asked to."""
     kid = {"task": "count the stars", "name": "kid"}
     delegate = Tools([{"tool": "delegate", "arguments": kid}], match="begin")
-    command = {"tool": "shell", "arguments": {"command": gate.command}}
-    serve(delegate, Tools([command], match="stars"), Text("Done."))
+    serve(delegate, Tools([gate.call], match="stars"), Text("Done."))
     chat = at_work(place, gate)
     for listing in ("/agents", "/agents list"):
         (found,) = chat.ask(listing)["data"]["agents"]

@@ -150,7 +150,7 @@ def test_a_message_from_elsewhere_runs_when_the_session_is_resumed(
 @checks_data("stop", "attach")
 def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate: Gate) -> None:
     """The second terminal hears of the turn, and the stop names and ends it."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    serve(Tools([gate.call]), Text("Done."))
     chat = place.chat("--yes")
     chat.send("begin")
     pid = gate.wait()
@@ -236,11 +236,9 @@ def test_a_saved_queue_moves_through_a_file(place: Place, session: str) -> None:
 @checks_data("queue steer", "queue keep")
 def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: Gate) -> None:
     """A waiting message becomes a steer of the turn, an offered answer a message."""
-    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+    work = Tools([gate.call])
     serve(work, Text("Seven.", match="how many"), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("begin")
-    gate.wait()
+    chat = place.at_work(gate, "begin")
     chat.send({"text": "use tabs", "as": "queue"})
     chat.wait("accepted", text="use tabs")
     assert printed(place, "queue", "steer", "2", "--json")["turn"] == "t1"

@@ -15,7 +15,7 @@ def test_a_program_takes_part_in_a_session_of_another_one(
 ) -> None:
     """It says, steers, stops and follows; each thing is done there, and told once and in order."""
     serve(
-        *(Text("Hello."), Tools([{"tool": "shell", "arguments": {"command": gate.command}}])),
+        *(Text("Hello."), Tools([gate.call])),
         *(Text("There are four."), Text("Later.")),
     )
     chat = place.chat("--yes")

@@ -92,10 +92,8 @@ def test_the_end_of_input_denies_what_is_asked(place: Place, serve) -> None:
 
 def test_exit_in_the_middle_leaves_in_order(place: Place, serve, gate: Gate) -> None:
     """`/exit` stops what runs, keeps everything, reads no further line, and exits with 0."""
-    server = serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("No."))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    server = serve(Tools([gate.call]), Text("No."))
+    chat = place.at_work(gate)
     chat.send("/exit", "never said")
     assert chat.ended() == 0
     assert chat.kinds()[-1] == "session_suspended"
@@ -105,10 +103,8 @@ def test_exit_in_the_middle_leaves_in_order(place: Place, serve, gate: Gate) -> 
 
 def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
     """Slash commands are carried out in the middle of a turn, each with one receipt and result."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(Tools([gate.call]), Text("Done."))
+    chat = place.at_work(gate)
     for command in ("/help", "/queue", "/queue list", "/inspect", "/QUEUE", "/queue pop 9"):
         result = chat.ask(command.lower()) if command != "/QUEUE" else chat.ask("/queue")
         receipt = chat.seen("accepted", id=result["id"])
@@ -134,14 +130,8 @@ def test_a_command_carries_its_client_id(place: Place, serve) -> None:
 
 def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate) -> None:
     """`/queue` right behind a message shows it, and `/queue pop` takes that one back."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Done."),
-        top='busy_input_mode = "queue"',
-    )
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(Tools([gate.call]), Text("Done."), top='busy_input_mode = "queue"')
+    chat = place.at_work(gate)
     chat.send("one", "two", "/queue")
     texts = [item["text"] for item in chat.wait("result")["data"]["items"]]
     assert texts == ["work", "one", "two"]
@@ -176,11 +166,7 @@ def test_an_output_that_is_closed_ends_the_program(
     place: Place, serve, gate: Gate, prefix: tuple[str, ...]
 ) -> None:
     """When the reader goes away, the program leaves in order, and its session can be taken up."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Fine."),
-        top='busy_input_mode = "queue"',
-    )
+    serve(Tools([gate.call]), Text("Fine."), top='busy_input_mode = "queue"')
     place.command = (*prefix, *place.command)
     process = place.start("chat", "--json", "--yes")
     assert process.stdin is not None
@@ -329,11 +315,8 @@ def _listed(place: Place) -> list[dict[str, Any]]:
 
 def test_piped_lines_run_after_a_stop(place: Place, serve, gate: Gate) -> None:
     """What was held stays held; a line that is piped in afterwards is answered."""
-    work = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([work]), Text("Hi."), Text("Hi again."))
-    chat = place.chat("--yes")
-    chat.send("first")
-    gate.wait()
+    server = serve(Tools([gate.call]), Text("Hi."), Text("Hi again."))
+    chat = place.at_work(gate, "first")
     chat.send({"text": "second", "as": "queue"})
     chat.wait("accepted", number=2)
     chat.send("/stop")

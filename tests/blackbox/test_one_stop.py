@@ -81,9 +81,7 @@ def test_a_patient_stop_is_handed_to_the_child(place: Place, serve: Any, gate: G
         top='interrupt_at = "boundary"',
         rest=SCOUT,
     )
-    chat = place.chat("--yes")
-    chat.send("build the report")
-    gate.wait()
+    chat = place.at_work(gate, "build the report")
     assert explained(chat, "please just stop")["kid"] == ("boundary", "interrupt-at-boundary-1")
     chat.send("please just stop")
     chat.wait("notice", text="Stopping after delegate")
@@ -164,9 +162,7 @@ def test_a_child_of_a_child_ends_once(place: Place, serve: Any, gate: Gate, how:
         Text("All is well."),
         rest=SCOUT,
     )
-    chat = place.chat("--yes")
-    chat.send("build the report")
-    gate.wait()
+    chat = place.at_work(gate, "build the report")
     if how == "/stop":
         chat.send(how)
         chat.wait("stopped", session=chat.session)

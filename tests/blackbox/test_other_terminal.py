@@ -20,9 +20,7 @@ def shell(command: str) -> Tools:
 
 def working(place: Place, gate: Gate) -> Chat:
     """Start a chat whose first turn hangs in a shell tool."""
-    chat = place.chat("--yes")
-    chat.send("first")
-    gate.wait()
+    chat = place.at_work(gate, "first")
     return chat
 
 

@@ -92,10 +92,8 @@ def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -
 @checks_data("sessions undo")
 def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
     """The message waits in the queue instead."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("begin")
-    gate.wait()
+    serve(Tools([gate.call]), Text("Done."))
+    chat = place.at_work(gate, "begin")
     chat.send({"text": "use tabs", "as": "steer"})
     number = chat.wait("accepted", text="use tabs")["number"]
     assert printed(place, "sessions", "undo", chat.session)["number"] == number

@@ -234,21 +234,6 @@ async def test_a_goal_that_cannot_be_is_refused(options: Any, words: str) -> Non
         assert words in str(caught.value)
 
 
-async def test_a_full_queue_rejects_with_its_reason() -> None:
-    """Nothing of the message is kept, and the reason is a word."""
-    model = Held()
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model))
-        await session.say("x")
-        await model.asked.acquire()
-        for _ in range(10):
-            await session.say("more", "queue")
-        with pytest.raises(steersman.Rejected) as caught:
-            await session.say("too much", "queue")
-        assert caught.value.reason == "queue_full"
-        assert caught.value.hint
-
-
 @pytest.mark.parametrize("how", ["close", "finalize", "home"])
 async def test_a_session_that_was_left_says_so(how: str) -> None:
     """Every method, at once, and with the next step; only its end can be asked for again."""

@@ -208,6 +208,13 @@ model = "main"
         self.chats.append(chat)
         return chat
 
+    def at_work(self, gate: "Gate", text: str = "work") -> "Chat":
+        """Start a chat that asks nobody, and wait until a command of its first turn is at the gate."""
+        chat = self.chat("--yes")
+        chat.send(text)
+        gate.wait()
+        return chat
+
     def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE
@@ -714,7 +721,7 @@ def outer_pid(pid: int, folder: Path) -> int:
 class Gate:
     """Where a shell command stops until a test lets it through: two named pipes in a folder.
 
-    `command` is shell text that says its process id and then waits.
+    `command` is shell text that says its process id and then waits; `call` is that as a tool call.
     """
 
     def __init__(self, folder: Path, name: str = "gate") -> None:
@@ -725,6 +732,7 @@ class Gate:
             os.mkfifo(path)
             self._files.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         self.command = f"echo $$ > {name}.here; read word < {name}.go"
+        self.call = {"tool": "shell", "arguments": {"command": self.command}}
 
     def wait(self, timeout: float = WAIT) -> int:
         """Wait until a command has come; return its process id."""

@@ -42,9 +42,7 @@ def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser
 
 def test_a_goal_is_paused_in_the_middle(serve, served: Start, browser: Open, gate: Gate) -> None:
     """The turn that runs ends, and no further one begins; another page sees it, too."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
-    )
+    serve(Tools([gate.call], times=1), Text("Done."))
     web = served()
     one, other = browser(web, "pad"), browser(web, "laptop")
     session = web.begin()
@@ -321,9 +319,7 @@ def test_a_subagent_is_shown_asks_answers_and_is_stopped(
             times=1,
         ),
         Tools([{"tool": "shell", "arguments": {"command": "echo 42 > count"}}], match=KID, times=1),
-        Tools(
-            [{"tool": "shell", "arguments": {"command": gate.command}}], match="idle about", times=1
-        ),
+        Tools([gate.call], match="idle about", times=1),
         Text("There are 42."),
     )
     web = served()
