@@ -25,7 +25,6 @@ def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate)
         chat.wait("accepted", **{"as": "steer"})
     gate.open()
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     said = "[New message from user] use tabs\n\n[New message from Ann] and be brief"
     assert last_message(server, 1) == ("user", said)
     steered = chat.seen("steered")
@@ -48,7 +47,6 @@ def test_a_steer_at_the_end_of_an_answer_continues_the_turn(place: Place, serve)
     chat.wait("text")
     chat.send("be brief")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     assert len(chat.seen("turn_started")) == 1
     assert last_message(server, 1) == ("user", "[New message from user] be brief")
     assert server.requests[1].body["messages"][-2]["role"] == "assistant"
