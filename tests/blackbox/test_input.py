@@ -100,21 +100,6 @@ def test_exit_in_the_middle_leaves_in_order(place: Place, serve, gate: Gate) -> 
     assert len(server.requests) == 1
 
 
-def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
-    """Slash commands are carried out in the middle of a turn, each with one receipt and result."""
-    serve(Tools([gate.call]), Text("Done."))
-    chat = place.at_work(gate)
-    for command in ("/help", "/queue", "/queue list", "/inspect", "/QUEUE", "/queue pop 9"):
-        result = chat.ask(command.lower()) if command != "/QUEUE" else chat.ask("/queue")
-        receipt = chat.seen("accepted", id=result["id"])
-        assert [event["as"] for event in receipt] == ["command"]
-        assert isinstance(result["data"], dict)
-    assert not chat.seen("result", name="queue")[-1]["ok"]
-    assert not chat.seen("turn_ended")
-    gate.open()
-    chat.wait("turn_ended", status="completed")
-
-
 def test_a_command_carries_its_client_id(place: Place, serve) -> None:
     """`accepted` and `result` of a command share an id and carry the client id of the line."""
     serve(Text("Hello."))

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,33 +40,6 @@ def stored(place: Place, session: str) -> list[str]:
     """Return the kinds of the newest entries of a session's journal."""
     moves = place.stored(session)["transitions"]
     return [move["cause"] for move in moves]
-
-
-@pytest.mark.nightly
-def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: Gate) -> None:
-    """What another terminal queues, takes back and asks reaches the live session, which tells it."""
-    serve(shell(gate.command), Text("One."), Text("Two."))
-    chat = working(place, gate)
-    added = place.run("queue", "add", "from elsewhere")
-    assert (added.returncode, "#2" in added.stdout) == (0, True), added
-    sent = place.run("send", chat.session[:5], "and this", "--as", "queue", "--json")
-    assert json.loads(sent.stdout)["as"] == "queue"
-    assert [chat.wait("accepted", **{"as": "queue"})["text"] for _ in range(2)] == [
-        "from elsewhere",
-        "and this",
-    ]
-    assert brief(listed(place)) == [
-        (1, "running", "first"),
-        (2, "pending", "from elsewhere"),
-        (3, "pending", "and this"),
-    ]
-    assert place.run("queue", "pop", "2").returncode == 0
-    missing = place.run("queue", "pop", "9", "--session", chat.session)
-    assert (missing.returncode, missing.stderr) == (1, "No queued item #9\n")
-    gate.open()
-    chat.wait("turn_ended", status="completed")
-    chat.wait("turn_ended", status="completed")
-    assert brief(listed(place)) == []
 
 
 def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place, serve) -> None:
@@ -330,34 +302,3 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     assert chat.ask("/new")["ok"]
     chat.send("hello!")
     chat.wait("turn_ended", status="completed")
-
-
-@pytest.mark.nightly
-def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) -> None:
-    """A queue goes through a file into another session: whole, in order, and held."""
-    server = serve(Text("Hello."), rest="[auto_queue]\nmax_queue_size = 3")
-    chat = place.chat()
-    chat.wait("session_started")
-    assert chat.close() == 0
-    for text in ("one", "two; rm -rf /", 'it\'s "three"'):
-        assert place.run("queue", "add", text).returncode == 0
-    assert place.run("queue", "export", "my queue.toml").returncode == 0
-    assert (place.folder / "my queue.toml").exists()
-
-    other = place.chat()
-    announced = other.ask("/queue")["data"]
-    assert (announced["session"], len(announced["items"])) == (chat.session, 3)
-    assert [len(row["items"]) for row in other.seen("saved_queues")[0]["saved"]] == [3]
-    imported = other.ask("/queue import 'my queue.toml'")
-    assert imported["ok"], imported
-    data = other.ask("/queue list")["data"]
-    texts = [(1, "pending", "one"), (2, "pending", "two; rm -rf /")]
-    assert (data["state"], brief(data)) == ("held", [*texts, (3, "pending", 'it\'s "three"')])
-    full = other.ask("/queue import 'my queue.toml'")
-    assert (full["ok"], "room for 0" in full["text"]) == (False, True)
-    (place.folder / "bad.toml").write_text("[[items]]\ncontent = 'x'\n[[items]]\n")
-    bad = other.ask("/queue import bad.toml")
-    assert (bad["ok"], "item 2 has no `content`" in bad["text"]) == (False, True)
-    assert len(other.ask("/queue list")["data"]["items"]) == 3
-    assert other.close() == 0
-    assert not server.requests

@@ -14,7 +14,6 @@ from hypothesis import core
 from ruamel.yaml import YAML
 from simulation.seeds import base
 from support import patience
-from support.changes import is_extension_touched
 from support.clean_root import entries
 from support.nightly import daily
 
@@ -145,37 +144,3 @@ def test_a_forge_and_a_commit_run_what_people_run(root: Path) -> None:
     called += re.findall(r"^make .*?(?= \|\||$)", (root / ".ci" / "run").read_text(), re.MULTILINE)
     assert {command.split()[1] for command in called} == {"check-fast", "check", "test", "test-all"}
     assert {command.split()[1] for command in called} <= targets
-
-
-def test_editors_agree_with_the_formatter(root: Path) -> None:
-    """The line length of the editor settings is that of ruff."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    length = project["tool"]["ruff"]["line-length"]
-    assert f"max_line_length = {length}" in (root / ".editorconfig").read_text(encoding="utf-8")
-    assert f"[{length}]" in (root / ".vscode" / "settings.json").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("changed", "touched"),
-    [
-        ("extensions/irc/reader.py", ["irc"]),
-        ("extensions/ray/example.toml", ["ray"]),
-        ("gateway/chat/platform.py", ["irc", "matrix", "telegram"]),
-        ("ports/placement.py", ["ray"]),
-        ("ports/external_agent.py", ["acp"]),
-        ("ports/models/weights.py", ["embedded"]),
-        ("ports/tools/mcp_offer.py", ["acp", "mcp"]),
-        ("journal/sql_store.py", ["postgres"]),
-        ("workflows/agent_definition.py", ["agent_hooks"]),
-        ("tests/support/telegram_server.py", ["telegram"]),
-        ("tests/extensions/opentelemetry/test_export.py", ["opentelemetry"]),
-        ("actors/queue.py", []),
-    ],
-)
-def test_an_extension_is_tested_when_it_or_what_it_uses_changes(
-    root: Path, changed: str, touched: list[str]
-) -> None:
-    """`make test` runs its tests after a change of its files, of its tests, and of what these import."""
-    names = sorted(folder.name for folder in (root / "tests" / "extensions").glob("[a-z]*/"))
-    found = [name for name in names if is_extension_touched(name, frozenset([changed]))]
-    assert found == touched
