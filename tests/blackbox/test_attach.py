@@ -3,14 +3,13 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.driver import COMMAND, Chat, Gate, Place
+from support.executed import executed
 from support.model_server import Text, Tools
-from support.patience import seconds
 
 
 def attached(place: Place, *arguments: str) -> Chat:
@@ -77,9 +76,7 @@ def call(method, **params):
 for method, params in {CALLS!r}:
     print(json.dumps(call(method, **params)))
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds(30)
-    )
+    ran = executed([sys.executable, "-c", code])
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     results = [answer.get("result", answer) for answer in answers]
     assert results[0]["sessions"] == [
@@ -150,14 +147,7 @@ def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None
         ("attach", "last"),
         ("stop", "last"),
     ):
-        ran = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, *arguments],
-            env=place.environ,
-            cwd="/",
-            capture_output=True,
-            text=True,
-            timeout=seconds(30),
-        )
+        ran = executed([sys.executable, "-c", AS_NOBODY, *arguments], env=place.environ, cwd="/")
         assert ran.returncode in (1, 2), arguments
         assert ran.stderr.startswith("steersman: "), ran.stderr
         assert "forty-two" not in ran.stdout + ran.stderr

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.patience import seconds
+from support.executed import executed
 
 SECRET = "sk-proj-0123456789abcdefghijkl"
 ANSWERS = f"""
@@ -64,14 +64,11 @@ def write_config(home: Path, script: str, more: str = "") -> None:
 
 def run_program(environ: Mapping[str, str], folder: Path, *arguments: str) -> Done:
     """Run the program as a process of its own and wait for its end."""
-    done = subprocess.run(
+    done = executed(
         [sys.executable, "-m", "steersman", *arguments],
         env=dict(environ),
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=seconds(60),
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.executed import executed
 from support.patience import seconds
 
 EMIT = f"{sys.executable} -m steersman hooks emit"
@@ -26,14 +27,11 @@ def emit(environ: dict[str, str], folder: Path) -> Emit:
     """Call the hook once, as an agent would; returns what it answers."""
 
     def call(agent: str, event: str, **payload: Any) -> str:
-        done = subprocess.run(
+        done = executed(
             [sys.executable, "-m", "steersman", "hooks", "emit", agent, event],
             input=json.dumps(payload),
             env=environ,
             cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=seconds(30),
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -195,13 +193,10 @@ def test_run_becomes_the_agents_own_command(
     program.chmod(0o755)
     path = f"{programs}:{environ['PATH']}"
     for session in ("first", "after-first"):
-        done = subprocess.run(
+        done = executed(
             [sys.executable, "-m", "steersman", "restore", "run", session],
             env={**environ, "PATH": path},
             cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=seconds(30),
         )
         assert done.stdout.splitlines() == [str(folder), f"--resume {session}", "{}"], done.stderr
         (record,) = listed(command)

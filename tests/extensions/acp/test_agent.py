@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import subprocess
 import sys
 from typing import Any
 
@@ -13,9 +12,9 @@ from blackbox.conftest import Serve
 from extensions.acp.editor import editing
 from support.coroutines import run
 from support.driver import Gate, Place, wait_gone
+from support.executed import executed
 from support.mcp_servers import PIXEL
 from support.model_server import Door, Hang, Stall, Status, Text, Tools
-from support.patience import seconds
 
 from steersman.extensions.acp.wire import LineTransport
 from steersman.gateway.wording.terminal import audited
@@ -368,13 +367,6 @@ def test_without_the_library_it_says_what_to_install(place: Place, serve: Serve)
     """The extra is named; the exit code is that of a usage error."""
     serve(Text("x"))
     code = "import sys; sys.modules['acp'] = None; from steersman.cli.main import main; main()"
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "acp"],
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        timeout=seconds(30),
-        check=False,
-    )
+    ran = executed([sys.executable, "-c", code, "acp"], env=place.environ)
     assert "[acp]" in ran.stderr
     assert ran.returncode == 2

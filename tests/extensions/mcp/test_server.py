@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import Implementation
 from support.coroutines import run
 from support.driver import WAIT, Gate, Place, wait_gone
+from support.executed import executed
 from support.model_server import Door, Text, Tools
 from support.patience import seconds
 
@@ -297,14 +297,10 @@ def test_a_client_of_other_people_is_served(place: Place, serve: Any) -> None:
     assert place.run("chat", "hi").returncode == 0
     calls = [["queue", {"text": "and the tests"}], ["list_queue", {}], ["say", {"text": ""}]]
     script = str(ROOT / "tests" / "support" / "typescript_client.mjs")
-    ran = subprocess.run(
+    ran = executed(
         [node, script, str(sdk), json.dumps(calls), *place.command, "mcp"],
         cwd=place.folder,
         env=place.environ,
-        capture_output=True,
-        text=True,
-        timeout=seconds(60),
-        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
