@@ -23,9 +23,15 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test, if it is a coroutine function; others are left to pytest."""
+    """Run a test that is a coroutine function, which has to leave no task; pytest runs the others."""
     test = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test):
         return None
-    run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+
+    async def tried() -> None:
+        await test(**given)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run(tried())
     return True
