@@ -14,8 +14,7 @@ def begin(place: Place, serve: Any, gate: Gate, *then: Behaviour) -> tuple[Chat,
     """Start a chat whose agent waits for `kid`, which runs a command until the gate opens."""
     delegate = Tools([{"tool": "delegate", "arguments": KID}], match="build")
     server = serve(delegate, Tools([gate.call], match="stars"), *then, Text("All is well."))
-    chat = place.chat("--yes")
-    chat.send("build the report")
+    chat = place.chat("--yes", "build the report")
     return chat, server, gate.wait()
 
 

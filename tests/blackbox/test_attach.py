@@ -135,8 +135,7 @@ sys.exit(run(*words))
 def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:
     """With another user id every command that looks or speaks fails, and shows nothing."""
     serve(Text("The answer is forty-two."))
-    chat = place.chat()
-    chat.send("what is the answer?")
+    chat = place.chat("what is the answer?")
     chat.wait("turn_ended")
     for arguments in (
         ("inspect", "last"),
@@ -166,8 +165,7 @@ def test_who_joins_late_has_the_whole_answer(place: Place, serve) -> None:
     (place.folder / "notes.txt").write_text("hello\n")
     look = {"tool": "read", "arguments": {"path": "notes.txt"}}
     serve(Tools([look], text="I look first."), Text(words, pause=0.1))
-    chat = place.chat("--yes")
-    chat.send("go")
+    chat = place.chat("--yes", "go")
     late = list[Chat]()
     for word in ("word1 ", "word20 ", "word45 "):
         chat.wait("text", delta=word)

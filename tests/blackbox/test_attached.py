@@ -14,8 +14,7 @@ def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate
     server = serve(Tools([gate.call]), Text("Hm."), Text("Done."), Text("Well."))
     notes = place.folder / "notes.txt"
     notes.write_text("first\n")
-    chat = place.chat("--yes")
-    chat.send("begin with @notes.txt, and write to ann@example.com")
+    chat = place.chat("--yes", "begin with @notes.txt, and write to ann@example.com")
     chat.wait("notice", text="Attached notes.txt (6 bytes).")
     chat.wait("tool_started")
     assert "[Attached: notes.txt]\n```\nfirst\n```" in str(
@@ -47,8 +46,7 @@ def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate
     server = serve(Tools([gate.call], match="begin"), Text("Read."))
     notes = place.folder / "notes.txt"
     notes.write_text("kept\n")
-    chat = place.chat("--yes")
-    chat.send("begin")
+    chat = place.chat("--yes", "begin")
     chat.wait("tool_started")
     assert place.run("send", "last", "later @notes.txt", "--as", "queue").returncode == 0
     chat.kill()

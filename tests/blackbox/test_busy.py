@@ -42,8 +42,7 @@ def test_a_steer_at_the_end_of_an_answer_continues_the_turn(place: Place, serve)
         Text("And briefly."),
         top=mode("steer"),
     )
-    chat = place.chat()
-    chat.send("talk")
+    chat = place.chat("talk")
     chat.wait("text")
     chat.send("be brief")
     chat.wait("turn_ended", status="completed")

@@ -224,8 +224,7 @@ def test_tools_and_servers(place: Place, serve) -> None:
 
 def at_work(place: Place, gate: Gate, *said: str) -> Chat:
     """Start a chat whose first turn is at the gate, and queue more messages."""
-    chat = place.chat("--yes")
-    chat.send("begin")
+    chat = place.chat("--yes", "begin")
     chat.wait("accepted")
     gate.wait()
     for text in said:
@@ -283,8 +282,7 @@ def test_an_answer_lets_the_call_run(place: Place, serve) -> None:
     """The reply names the question, and the call has its effect."""
     touch = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
     serve(touch, Text("Done."))
-    chat = place.chat()
-    chat.send("make it")
+    chat = place.chat("make it")
     question = chat.wait("question")["id"]
     assert chat.ask(f"/answer {question} allow")["data"] == {"id": question, "choice": "allow"}
     chat.wait("turn_ended", status="completed")

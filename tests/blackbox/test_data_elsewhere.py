@@ -40,8 +40,7 @@ def session(place: Place, serve: Callable[..., Any]) -> str:
     """The id of a session in which one message was answered; it is open nowhere."""
     serve(WRITES, Text("Blue."), rest=ALLOWED)
     (place.folder / "a.txt").write_text("old\n")
-    chat = place.chat()
-    chat.send("which colour?")
+    chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     return chat.session
@@ -151,8 +150,7 @@ def test_a_message_from_elsewhere_runs_when_the_session_is_resumed(
 def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate: Gate) -> None:
     """The second terminal hears of the turn, and the stop names and ends it."""
     serve(Tools([gate.call]), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("begin")
+    chat = place.chat("--yes", "begin")
     pid = gate.wait()
     ann = Chat(place, (*place.command, "attach", "last", "--json"))
     place.chats.append(ann)

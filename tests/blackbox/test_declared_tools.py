@@ -121,8 +121,7 @@ def test_it_is_asked_about_with_its_whole_arguments(place: Place, begin: Any) ->
         Text("End."),
         rest="",
     )
-    chat = place.chat()
-    chat.send("begin")
+    chat = place.chat("begin")
     question = chat.wait("question")
     assert (question["tool"], question["arguments"]) == ("ticket", exact)
     assert (question["rule"], question["kind"]) == ('* "*": ask', "permission")

@@ -54,8 +54,7 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
 ) -> None:
     """What waited comes along, as held as it was; nothing is left to be resumed in the old session."""
     server = serve(Hang(), WRITES, Hang(), Text("Done."), Text("Next."), rest=ALLOWED)
-    chat = place.chat()
-    chat.send("wait")
+    chat = place.chat("wait")
     server.wait_requests(1)
     chat.send({"text": "what is it for?", "as": "queue"}, {"text": "and then?", "as": "queue"})
     chat.wait("accepted", text="and then?")

@@ -71,8 +71,7 @@ def test_a_program_takes_part_in_a_session_of_another_one(
 async def test_an_answer_and_a_stop_reach_another_program(place: Place, serve: Any) -> None:
     """A question is answered there; a session that nobody has open is to be resumed."""
     serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("Done."))
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     question = chat.wait("question")["id"]
     async with steersman.open(place.home) as runtime:
         session = await runtime.session(chat.session)
@@ -92,8 +91,7 @@ async def test_a_message_outlives_the_program_that_had_the_session(
 ) -> None:
     """Who waits learns that the program was killed; what was accepted waits in the queue."""
     serve(Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}]))
-    chat = place.chat("--yes")
-    chat.send("work")
+    chat = place.chat("--yes", "work")
     chat.wait("tool_started")
     async with steersman.open(place.home) as runtime:
         session = await runtime.session(chat.session)

@@ -45,8 +45,7 @@ def limited(place: Place):
 def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
     """`allow` is for as many calls again, `always` for the rest of the turn; nothing is lost."""
     server = limited(9)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     asked = chat.wait("question")
     assert (asked["tool"], asked["arguments"]) == ("continue", {"model_calls": 2})
     assert asked["rule"] == "max_steps = 2"
@@ -65,8 +64,7 @@ def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
 def test_a_turn_that_may_not_go_on_is_resumed_where_it_was(place: Place, limited) -> None:
     """`deny` stops it with a hint; a resumed turn may make as many calls again, and says so again."""
     server = limited(5)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     chat.answer(chat.wait("question"), "deny")
     error = chat.wait("error", code="limit_reached")
     assert "2 model calls in a turn" in error["text"]
@@ -82,8 +80,7 @@ def test_a_turn_that_may_not_go_on_is_resumed_where_it_was(place: Place, limited
 def test_a_stop_withdraws_the_question_and_a_steer_waits_for_it(place: Place, limited) -> None:
     """A steer while the person is asked enters with the next call; `/stop` ends turn and question."""
     server = limited(9)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     asked = chat.wait("question")
     chat.send({"text": "and be quick", "as": "steer"})
     chat.wait("accepted")
@@ -101,8 +98,7 @@ def test_the_question_is_open_for_who_attaches_and_gone_after_a_crash(
 ) -> None:
     """After kill -9 nothing runs and nothing is asked; resume goes on."""
     server = limited(3)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     asked = chat.wait("question")
     attached = place.start("attach", "last", "--json")
     assert attached.stdout is not None

@@ -65,8 +65,7 @@ def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) 
 def test_a_person_is_asked(place: Place, model) -> None:
     """`allow` lets it try as often again, `deny` ends the turn; `explain` names the row."""
     server = model(looping([WRONG]))
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     told = chat.wait("no_progress", did="told")
     assert (told["kind"], told["streak"]) == ("calls", 3)
     assert "notes.tx" in told["evidence"]
@@ -93,8 +92,7 @@ def test_always_lets_a_turn_repeat_itself(place: Place, model) -> None:
         return Tools([WRONG]) if next(number) < 12 else Text("Enough.")
 
     model(behave)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     chat.answer(chat.wait("question"), "always")
     chat.wait("turn_ended", status="completed")
     assert len(chat.seen("question")) == 1
@@ -130,8 +128,7 @@ def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model)
         )
     )
     server = model(lambda request: next(said))
-    chat = place.chat("--yes")
-    chat.send("fix it")
+    chat = place.chat("--yes", "fix it")
     chat.wait_text("does not fit the facts")
     facts = chat.wait("turn_ended", status="completed")["facts"]
     assert (facts["text"], facts["changed"], facts["all"]) == ("No file was changed.", [], True)

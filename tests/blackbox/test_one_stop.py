@@ -28,8 +28,7 @@ def begin(place: Place, serve: Any, *gates: Gate, **config: str) -> tuple[Chat, 
         shell(gate.command, match) for gate, match in zip(gates, ("stars", "sky"), strict=False)
     )
     serve(Tools(wishes, match="build"), *commands, Text("All is well."), **config)
-    chat = place.chat("--yes")
-    chat.send("build the report")
+    chat = place.chat("--yes", "build the report")
     return chat, [gate.wait() for gate in gates]
 
 
@@ -138,8 +137,7 @@ def test_what_dies_two_levels_below_is_on_the_receipt(
         shell(gate.command, "x"),
         rest=SCOUT,
     )
-    chat = place.chat("--yes")
-    chat.send("build the report")
+    chat = place.chat("--yes", "build the report")
     pid, session = gate.wait(), chat.session
     chat.send(how)
     stopped = chat.wait("stopped", session=session)

@@ -45,8 +45,7 @@ def stored(place: Place, session: str) -> list[str]:
 def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place, serve) -> None:
     """Its sender learns how it gets to run, and that works; in an open session nothing is added."""
     serve(Text("One.", times=0))
-    chat = place.chat()
-    chat.send("first")
+    chat = place.chat("first")
     chat.wait("turn_ended")
     sent = place.run("send", chat.session, "second", "--as", "queue")
     assert (sent.returncode, sent.stderr) == (0, "")
@@ -65,8 +64,7 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
 def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
     """`--wait` prints it and ends as the turn did; where no program would answer, it does not wait."""
     serve(Text("One."), Text("Two."), Status(400))
-    chat = place.chat()
-    chat.send("first")
+    chat = place.chat("first")
     chat.wait("turn_ended")
     sent = place.run("send", chat.session, "second", "--wait")
     assert (sent.returncode, sent.stdout, sent.stderr) == (0, "Two.\n", "")

@@ -45,8 +45,7 @@ def test_the_output_is_the_persons_until_it_is_shared(place: Place, serve) -> No
 def test_it_is_stopped_and_stops_nothing(place: Place, serve, gate: Gate) -> None:
     """`/stop` leaves it, `/kill` ends its whole tree and leaves the turn; a kill -9 ends both."""
     serve(Hang(match="wait"), Text("Well."))
-    chat = place.chat()
-    chat.send("wait")
+    chat = place.chat("wait")
     chat.wait("turn_started")
     chat.send(f"!setsid sh -c '{gate.command}' & wait")
     daemon = gate.wait()

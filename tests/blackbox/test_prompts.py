@@ -97,8 +97,7 @@ def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> Non
         for path in (skill / "SKILL.md", place.home / "skills" / "secret.txt")
     ]
     server = serve(Tools(reads), Text("Done."))
-    chat = place.chat()
-    chat.send("release it")
+    chat = place.chat("release it")
     question = chat.wait("question")
     assert question["arguments"] == reads[1]["arguments"]
     chat.answer(question, "deny")

@@ -26,8 +26,7 @@ def printed(place: Place, *arguments: str) -> Any:
 def session(place: Place, serve) -> str:
     """The id of a session in which a file was written; it is open nowhere."""
     serve(WRITES, Text("Blue."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
-    chat = place.chat()
-    chat.send("which colour?")
+    chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     return chat.session
@@ -75,8 +74,7 @@ def test_a_session_is_set(place: Place, session: str) -> None:
 def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -> None:
     """The call that was asked about runs; afterwards the conversation is summed up."""
     serve(WRITES, Text("A summary.", match="What matters most: colours"), Text("Blue."))
-    chat = place.chat()
-    chat.send("which colour?")
+    chat = place.chat("which colour?")
     question = chat.wait("question")
     assert printed(place, "sessions", "answer", chat.session, question["id"], "allow") == {
         "id": question["id"],

@@ -113,8 +113,7 @@ def test_an_agent_of_ours_delegates_to_it(place: Place, serve: Serve) -> None:
     task = {"tool": "delegate", "arguments": {"task": "say far away", "agent": "other"}}
     server = serve(Tools([task]), Text("It said so."))
     declare(place)
-    chat = place.chat()
-    chat.send("ask the other one")
+    chat = place.chat("ask the other one")
     chat.wait("turn_ended", turn="t1", status="completed", parent=None)
     assert "far away" in str(server.requests[-1].body["messages"][-1])
     chat.close()

@@ -517,8 +517,7 @@ def test_a_rule_denies_resources_and_prompts(place: Place, serve: Any) -> None:
     """A rule that denies the server's tools denies what a message names of it, too."""
     rule = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "deny" }]\n'
     server = serve(Text("No."), rest=f"{rule}{notes()}")
-    chat = place.chat()
-    chat.send("see @notes:note://list")
+    chat = place.chat("see @notes:note://list")
     chat.wait("turn_ended")
     assert "[Not attached: notes:note://list: a rule forbids it: mcp__notes__*" in (
         server.requests[-1].prompt
