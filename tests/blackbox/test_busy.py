@@ -44,8 +44,7 @@ def test_a_steer_at_the_end_of_an_answer_continues_the_turn(place: Place, serve)
     )
     chat = place.chat("talk")
     chat.wait("text")
-    chat.send("be brief")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("be brief")
     assert len(chat.seen("turn_started")) == 1
     assert last_message(server, 1) == ("user", "[New message from user] be brief")
     assert server.requests[1].body["messages"][-2]["role"] == "assistant"

@@ -35,8 +35,7 @@ def _plain(message: dict[str, Any]) -> tuple[str, str]:
 def talk(chat: Chat, *texts: str) -> None:
     """Say these things, one turn after another."""
     for text in texts:
-        chat.send(text)
-        chat.wait("turn_ended", status="completed")
+        chat.completes(text)
 
 
 def compact(chat: Chat, command: str) -> None:

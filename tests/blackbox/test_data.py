@@ -22,8 +22,7 @@ ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
 def answered(place: Place, said: str | dict[str, str] = "which colour?") -> Chat:
     """Start a chat and have one message answered."""
     chat = place.chat()
-    chat.send(said)
-    chat.wait("turn_ended", status="completed")
+    chat.completes(said)
     return chat
 
 

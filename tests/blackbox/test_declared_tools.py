@@ -182,8 +182,7 @@ def test_killed_in_the_tool_its_outcome_is_unknown(place: Place, begin: Any, gat
     assert not wait_gone(place.processes())
     chat = place.chat("--continue")
     chat.wait("recovered", cause="crash")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume")
     assert "A call without a result may or may not have had its effect" in said_to_model(server)
     assert (place.folder / "ran").read_text() == "x\n"
 

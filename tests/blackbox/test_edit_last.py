@@ -115,8 +115,7 @@ def test_where_it_cannot_be_it_changes_nothing(place: Place, serve) -> None:
     server = serve(Text("Hello."), Hang())
     chat = place.chat()
     assert chat.ask("/edit-last anything")["data"] == {"reason": "there is no message yet"}
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert chat.ask("/goal tests pass")["ok"]
     server.wait_requests(2)
     refused = chat.ask("/edit-last anything")

@@ -108,8 +108,7 @@ def test_the_question_is_open_for_who_attaches_and_gone_after_a_crash(
     chat.kill()
     again = place.chat("--continue")
     again.wait("recovered")
-    again.send("/queue resume")
-    again.wait("turn_ended", status="completed")
+    again.completes("/queue resume")
     assert len(server.requests) == 4
 
 
@@ -123,6 +122,5 @@ def test_where_nobody_can_be_asked_it_stops_and_can_be_resumed(place: Place, lim
     assert HINT in said
     chat = place.chat("--continue")
     chat.wait("recovered")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume")
     assert len(server.requests) == 4

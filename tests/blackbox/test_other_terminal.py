@@ -298,5 +298,4 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     told = chat.ask("/queue")
     assert (told["ok"], "/new starts another" in told["text"]) == (False, True)
     assert chat.ask("/new")["ok"]
-    chat.send("hello!")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello!")

@@ -43,8 +43,7 @@ def test_a_picture_is_sent_and_sent_again(
     (place.folder / "shot.png").unlink()
     chat.kill()
     chat = place.chat("--continue")
-    chat.send("sure?")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("sure?")
     first, again = user_parts(server, 0), user_parts(server, 1)
     assert part in first[0]
     assert "what is in @shot.png?" in json.dumps(first)

@@ -70,16 +70,14 @@ def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
     assert chat.wait("accepted")["as"] == "turn"
     chat.wait("turn_ended", status="completed")
     assert last_text(server).endswith("Stop guessing. Fix parser in parser now.")
-    chat.send("/plain carefully")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/plain carefully")
     assert last_text(server).endswith("Review this.\n\ncarefully")
     chat.send("/ours x")
     assert chat.wait("rejected")["reason"] == "unknown_command"
     assert chat.ask("/help")["data"]["templates"] == ["fix", "plain"]
     (place.folder / "steersman.toml").write_text("")
     assert place.run("trust", "--yes").returncode == 0
-    chat.send("/ours x")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/ours x")
     assert last_text(server).endswith("Ours: x")
     assert "link" not in chat.ask("/help")["data"]["templates"]
 

@@ -138,8 +138,7 @@ def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gat
     chat = place.at_work(gate)
     chat.send("one")
     chat.wait("accepted", **{"as": "queue"})
-    chat.send("/stop")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/stop")
     assert prompts(server) == ["work", "one"]
 
 

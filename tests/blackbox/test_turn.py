@@ -178,7 +178,6 @@ def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> N
     assert chat.close() == 0
     later = place.chat("--continue")
     later.wait("session_started", resumed=True)
-    later.send("third")
-    later.wait("turn_ended", status="completed")
+    later.completes("third")
     assert_only_appended(server)
     assert len(server.requests) == 4

@@ -178,8 +178,7 @@ def test_the_selection_of_agent_and_server(place: Place, serve: Any) -> None:
     assert offered(server) == ["mcp__notes__count"]
     file.write_text(text.replace(agent, f'{agent}tools = ["read"]\n'))
     chat = place.chat("hello")
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert offered(server) == []
     assert chat.ask("/mcp")["data"]["servers"] == []
     assert server_pids(place, "notes_server.py") == []
@@ -245,8 +244,7 @@ def test_a_stop_ends_the_call_of_a_server_that_says_so(place: Place, serve: Any)
     chat.send("stop")
     stopped = chat.wait("stopped")
     assert (stopped["killed"], stopped["survivors"]) == ([], [])
-    chat.send("look")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("look")
     assert last_result(server) == str(pid)
     ended = "[interrupted: the server `odd` has ended the call]"
     assert ended in [message["content"] for message in server.requests[-1].body["messages"]]
@@ -269,8 +267,7 @@ def test_a_stop_ends_a_server_that_does_not_say_so(
     assert (pids <= set(stopped["killed"]), stopped["survivors"]) == (True, [])
     assert not wait_gone(pids, 0.0)
     assert chat.seen("notice", text=lambda text: "`notes` ended: a call was cut off" in text)
-    chat.send("look it up")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("look it up")
     assert last_result(server) == "The note a: buy milk."
     assert chat.close() == 0
     assert server_pids(place, "notes_server.py") == []
@@ -288,8 +285,7 @@ def test_killed_in_a_call_nothing_is_left(place: Place, serve: Any, gate: Gate, 
     assert server_pids(place, "sleep") == []
     chat = place.chat("--continue")
     chat.wait("recovered", cause="crash")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume")
     assert "A call without a result may or may not have had its effect" in last_result(server)
     assert "mcp__notes__look_up" in offered(server)
 
@@ -334,8 +330,7 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     )
     chat.wait_any("notice", text=changed)
     chat.wait("turn_ended", status="completed")
-    chat.send("recite")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("recite")
     assert "mcp__notes__recite" not in offered(server, 0)
     assert "mcp__notes__recite" in offered(server)
     assert "mcp__notes__write_note" not in offered(server)
@@ -372,8 +367,7 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
     assert (found["state"], found["pid"]) == ("ended", None)
     restarted = chat.ask("/mcp restart odd")
     assert (restarted["ok"], restarted["data"]["state"]) == (True, "ready")
-    chat.send("again")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("again")
     assert last_result(server) == "hi"
     refused = chat.ask("/mcp restart other")
     assert (refused["ok"], refused["text"]) == (
@@ -424,13 +418,11 @@ def test_a_slow_server_holds_nothing_up(place: Place, serve: Any) -> None:
     chat = place.chat()
     text = chat.wait("notice", text=lambda text: "`slow`" in text)["text"]
     assert text == "MCP server `slow` is still starting; its tools come when it is ready."
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert offered(server) == []
     (place.folder / "go").write_bytes(b"")
     chat.wait("notice", text=lambda text: text.startswith("MCP server `slow` is ready: added `mcp"))
-    chat.send("again")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("again")
     assert "mcp__slow__echo" in offered(server)
 
 
@@ -495,8 +487,7 @@ def test_resources_are_attached(
     """`@NAME:uri` attaches a resource as `@path` does a file; what cannot be attached is reported."""
     server = serve(Text("Seen."), rest=notes())
     chat = place.chat()
-    chat.send(f"look at {named}")
-    chat.wait("turn_ended", status="completed")
+    chat.completes(f"look at {named}")
     read = server.requests[-1].prompt
     said = [event["text"] for event in chat.seen("notice") if "ttached" in event["text"]]
     assert read.startswith(f"look at {named}")
