@@ -1,6 +1,5 @@
-"""`make bench-peers`: its server speaks the three protocols, and its page says what was measured."""
+"""`make bench-peers`: its page says what was measured."""
 
-import http.client
 import importlib
 import json
 import math
@@ -11,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support.patience import seconds
 
 PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 
@@ -20,7 +18,7 @@ PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     """Import a module of the benchmark, which is a program and no package."""
     monkeypatch.syspath_prepend(str(PEERS))
-    names = ("server", "page")
+    names = ("page",)
 
     def one(name: str) -> ModuleType:
         return importlib.import_module(name)
@@ -28,60 +26,6 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     yield one
     for name in names:
         sys.modules.pop(name, None)
-
-
-def said(url: str, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Ask the server, and return the events of its answer."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds(30))
-    connection.request("POST", path, json.dumps({"stream": True, **body}))
-    lines = connection.getresponse().read().decode().splitlines()
-    connection.close()
-    data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
-    return [json.loads(line) for line in data if line != "[DONE]"]
-
-
-def test_the_server_speaks_three_protocols(load: Any) -> None:
-    """The same order of a person is a call of each contender's own shell tool, in its own form."""
-    order = "please RUN[echo hi]"
-    user = {"role": "user", "content": order}
-    schema = {"type": "object", "properties": {"command": {"type": "string"}}}
-    codex = {"type": "object", "properties": {"cmd": {"type": "string"}}}
-    with load("server").PeerServer() as server:
-        tool = {"type": "function", "function": {"name": "bash", "parameters": schema}}
-        events = said(server.url, "/v1/chat/completions", {"messages": [user], "tools": [tool]})
-        calls = [
-            event["choices"][0]["delta"].get("tool_calls") for event in events if event["choices"]
-        ]
-        function = next(call[0]["function"] for call in calls if call)
-        assert (function["name"], json.loads(function["arguments"])) == (
-            "bash",
-            {"command": "echo hi"},
-        )
-
-        tool = {"type": "function", "name": "exec_command", "parameters": codex}
-        item = {
-            "type": "message",
-            "role": "user",
-            "content": [{"type": "input_text", "text": order}],
-        }
-        events = said(server.url, "/v1/responses", {"input": [item], "tools": [tool]})
-        done = next(
-            event["item"] for event in events if event["type"] == "response.output_item.done"
-        )
-        assert (done["name"], json.loads(done["arguments"])) == ("exec_command", {"cmd": "echo hi"})
-        assert events[-1]["type"] == "response.completed"
-
-        tool = {"name": "Bash", "input_schema": schema}
-        result = {"type": "tool_result", "tool_use_id": "t", "content": "hi"}
-        talk = [user, {"role": "assistant", "content": []}, {"role": "user", "content": [result]}]
-        events = said(server.url, "/v1/messages", {"messages": talk[:1], "tools": [tool]})
-        assert "tool_use" in json.dumps(events)
-        events = said(server.url, "/v1/messages", {"messages": talk, "tools": [tool]})
-        assert [
-            event["delta"]["text"] for event in events if event["type"] == "content_block_delta"
-        ] == ["done"]
-        assert [one.results for one in server.asked] == [[], [], [], ["hi"]]
-        assert server.wait(0, 4, seconds=seconds(5)).size == len(server.asked[3].raw)
 
 
 def test_the_page_is_that_of_the_kept_figures(load: Any) -> None:
