@@ -10,7 +10,7 @@ from support.model_server import Text, Tools
 import steersman
 
 
-def test_a_program_takes_part_in_a_session_of_another_one(
+async def test_a_program_takes_part_in_a_session_of_another_one(
     place: Place, serve: Any, gate: Gate
 ) -> None:
     """It says, steers, stops and follows; each thing is done there, and told once and in order."""
@@ -19,45 +19,40 @@ def test_a_program_takes_part_in_a_session_of_another_one(
         *(Text("There are four."), Text("Later.")),
     )
     chat = place.chat("--yes")
+    async with steersman.open(place.home) as runtime:
+        session = await runtime.session(chat.session[:6])
+        assert session.is_open
+        with pytest.raises(steersman.UsageError, match="another program"):
+            await session.say("hi", user=steersman.Person(name="eve", may=()))
+        events: list[Any] = []
+        is_seen = asyncio.Event()
 
-    async def story() -> list[Any]:
-        async with steersman.open(place.home) as runtime:
-            session = await runtime.session(chat.session[:6])
-            assert session.is_open
-            with pytest.raises(steersman.UsageError, match="another program"):
-                await session.say("hi", user=steersman.Person(name="eve", may=()))
-            events: list[Any] = []
-            is_seen = asyncio.Event()
+        async def follow() -> None:
+            async for event in session.events():
+                events.append(event)
+                is_seen.set()
 
-            async def follow() -> None:
-                async for event in session.events():
-                    events.append(event)
-                    is_seen.set()
-
-            following = asyncio.create_task(follow())
-            assert (await session.ask("hello", user="ann")).text == "Hello."
-            counting = await session.say("count the stars")
-            await asyncio.to_thread(gate.wait)
-            assert session.inspect()["state"] == "busy"
-            steered = await session.steer("only the bright ones")
-            assert (await session.say("and then?", "queue")).taken_as == "queue"
-            waiting = [item["text"] for item in session.queue()["items"]]
-            assert waiting == ["count the stars", "only the bright ones", "and then?"]
-            gate.open()
-            assert (await counting.done()).text == "There are four."
-            assert (await steered.done()).status == "steered"
-            with pytest.raises(steersman.Rejected):
-                await session.say(" ")
-            while not any(event.type == "answer" and event.text == "Later." for event in events):
-                is_seen.clear()
-                await is_seen.wait()
-            assert (await session.enter("/usage")).ok
-            await session.finalize()
-            await following
-            assert not session.is_open
-        return events
-
-    events = asyncio.run(story())
+        following = asyncio.create_task(follow())
+        assert (await session.ask("hello", user="ann")).text == "Hello."
+        counting = await session.say("count the stars")
+        await asyncio.to_thread(gate.wait)
+        assert session.inspect()["state"] == "busy"
+        steered = await session.steer("only the bright ones")
+        assert (await session.say("and then?", "queue")).taken_as == "queue"
+        waiting = [item["text"] for item in session.queue()["items"]]
+        assert waiting == ["count the stars", "only the bright ones", "and then?"]
+        gate.open()
+        assert (await counting.done()).text == "There are four."
+        assert (await steered.done()).status == "steered"
+        with pytest.raises(steersman.Rejected):
+            await session.say(" ")
+        while not any(event.type == "answer" and event.text == "Later." for event in events):
+            is_seen.clear()
+            await is_seen.wait()
+        assert (await session.enter("/usage")).ok
+        await session.finalize()
+        await following
+        assert not session.is_open
     numbers = [event.seq for event in events if event.seq is not None]
     assert numbers == sorted(numbers)
     assert events[-1].type == "session_finalized"

@@ -215,6 +215,12 @@ model = "main"
         gate.wait()
         return chat
 
+    def job(self, *arguments: str) -> "Chat":
+        """Start `steersman run --json`, which is heard as a chat is."""
+        chat = Chat(self, (*COMMAND, "run", "--json", *arguments))
+        self.chats.append(chat)
+        return chat
+
     def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE

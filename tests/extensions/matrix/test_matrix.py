@@ -237,23 +237,20 @@ async def test_files_come_with_their_text(
 
 
 @pytest.mark.nightly
-def test_what_is_sent_is_there_once(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_sent_is_there_once(
+    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With one key a message is there once, also after a new login with the password."""
     scene = Scene(server)
     memory = Notebook()
-
-    async def main() -> list[str]:
-        ids: list[str] = []
-        for _ in range(2):
-            options = {"token_env": "", "password_env": "TEST_PASSWORD"}
-            async with listening(scene.matrix(monkeypatch, **options), memory) as listener:
-                ids += [await listener.matrix.send(out(scene, "a", "once")) for _ in range(2)]
-                with pytest.raises(NotSent) as refused:
-                    await listener.matrix.send(Outgoing(key="b", room="!other:x", text="x"))
-                assert refused.value.seconds == 0
-        return ids
-
-    ids = run(main())
+    ids: list[str] = []
+    for _ in range(2):
+        options = {"token_env": "", "password_env": "TEST_PASSWORD"}
+        async with listening(scene.matrix(monkeypatch, **options), memory) as listener:
+            ids += [await listener.matrix.send(out(scene, "a", "once")) for _ in range(2)]
+            with pytest.raises(NotSent) as refused:
+                await listener.matrix.send(Outgoing(key="b", room="!other:x", text="x"))
+            assert refused.value.seconds == 0
     assert len(set(ids)) == 1
     assert scene.ann.texts(scene.room) == ["once"]
     devices = scene.bot.ask("devices")["devices"]
