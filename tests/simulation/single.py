@@ -13,6 +13,7 @@ from steersman.machines.policy import Policy
 from steersman.simulator.happening import Appended, Passed, Performed
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
 from steersman.simulator.session import SimulationPlan
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "asking",
     "entries",
     "facts",
+    "finish",
     "has",
     "kinds",
     "performed",
@@ -51,6 +53,23 @@ def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> No
     """Step until something holds, or nothing is left to do."""
     while not until() and made.step():
         pass
+
+
+def finish(made: SimulatedProgram) -> None:
+    """Play to the end, started again after each crash; every promise has to hold at every step."""
+    try:
+        for _ in range(6000):
+            if not made.is_running:
+                made.restart()
+            if not made.step():
+                break
+            if made.is_running:
+                check_state(made)
+        check_history(made.history)
+        check_liveness(made)
+        check_replay(made)
+    finally:
+        made.close()
 
 
 def say(
