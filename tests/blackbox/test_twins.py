@@ -101,15 +101,14 @@ def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
         chat.wait("turn_ended", status="completed")
 
 
-def test_a_choice_that_there_is_not_is_a_mistake(place: Place) -> None:
-    """The choices are named, and nothing is sent."""
-    ran = place.run("sessions", "mode", "last", "none")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "`none` is not one of ask, edits, plan, all" in ran.stderr
-
-
-def test_an_empty_name_is_a_mistake(place: Place) -> None:
-    """It means no subagent, and nothing is sent."""
-    ran = place.run("agents", "stop", "last", "")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "which one?" in ran.stderr
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("sessions mode last none", "`none` is not one of ask, edits, plan, all"),
+        ("agents stop last ", "which one?"),
+    ],
+)
+def test_what_means_nothing_is_a_mistake(place: Place, words: str, why: str) -> None:
+    """A choice that there is not, or an empty name: nothing is sent."""
+    ran = place.run(*words.split(" "))
+    assert (ran.returncode, ran.stdout, why in ran.stderr) == (2, "", True)

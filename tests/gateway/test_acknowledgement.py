@@ -104,14 +104,7 @@ def test_at_rest_no_word_decides() -> None:
     heard: list[Event] = []
     made = program(heard, TALK)
     run(made)
-    made.say(
-        m.UserMessage(
-            type="interrupt",
-            said=m.Said(text="stop it", client_id="c2"),
-            intent=Intent.INTERRUPT_BARE,
-            matched="stop",
-        )
-    )
+    say(made, "stop it", Intent.INTERRUPT_BARE, "c2", "stop")
     run(made)
     told = answer(heard, "c2")
     assert (told["as"], told["rule"], told["matched"]) == ("turn", "run", None)
@@ -148,14 +141,7 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     heard: list[Event] = []
     made = program(heard, TOOLS, interrupt_at="boundary")
     run(made, lambda: bool(made.ports.tools))
-    made.say(
-        m.UserMessage(
-            type="interrupt",
-            said=m.Said(text="stop", client_id="c2"),
-            intent=Intent.INTERRUPT_BARE,
-            matched="stop",
-        )
-    )
+    say(made, "stop", Intent.INTERRUPT_BARE, "c2", "stop")
     run(made)
     told = answer(heard, "c2")
     assert (told["ack"], told["matched"]) == ("interrupt_detected", "stop")

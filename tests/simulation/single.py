@@ -73,7 +73,11 @@ def finish(made: SimulatedProgram) -> None:
 
 
 def say(
-    made: SimulatedProgram, text: str, intent: Intent = Intent.CONVERSE, client_id: str = ""
+    made: SimulatedProgram,
+    text: str,
+    intent: Intent = Intent.CONVERSE,
+    client_id: str = "",
+    matched: str = "",
 ) -> None:
     """Say something, as the surfaces post it."""
     is_stop = intent in (Intent.INTERRUPT_BARE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_INTERRUPT)
@@ -81,11 +85,8 @@ def say(
     if intent is Intent.EXPLICIT_STEER:
         kind = "steer"
     then = "" if intent is Intent.INTERRUPT_BARE else text
-    made.say(
-        m.UserMessage(
-            type=kind, said=m.Said(text=text, client_id=client_id), intent=intent, then=then
-        )
-    )
+    said = m.Said(text=text, client_id=client_id)
+    made.say(m.UserMessage(type=kind, said=said, intent=intent, matched=matched, then=then))
 
 
 def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:

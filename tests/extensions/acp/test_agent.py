@@ -216,20 +216,16 @@ def test_what_acts_on_a_terminal_is_sent_as_json() -> None:
     assert json.loads(audited(lines[0])) == message
 
 
-def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> None:
+async def test_what_is_no_folder_is_refused_in_words(place: Place, serve: Serve) -> None:
     """A null byte, a name that is too long, a relative path: to begin a session, and to list them."""
     serve()
-
-    async def scene() -> None:
-        async with editing(place) as editor:
-            for cwd in ("\0", "/" + "x" * 5_000, "relative", "/nowhere/at/all"):
-                with pytest.raises(RequestError, match="no folder with an absolute path"):
-                    await editor.agent.list_sessions(cwd=cwd)
-                with pytest.raises(RequestError, match="no folder with an absolute path"):
-                    await editor.agent.new_session(cwd=cwd, mcp_servers=[])
-            assert (await editor.agent.list_sessions(cwd=str(place.folder))).sessions == []
-
-    run(scene())
+    async with editing(place) as editor:
+        for cwd in ("\0", "/" + "x" * 5_000, "relative", "/nowhere/at/all"):
+            with pytest.raises(RequestError, match="no folder with an absolute path"):
+                await editor.agent.list_sessions(cwd=cwd)
+            with pytest.raises(RequestError, match="no folder with an absolute path"):
+                await editor.agent.new_session(cwd=cwd, mcp_servers=[])
+        assert (await editor.agent.list_sessions(cwd=str(place.folder))).sessions == []
 
 
 async def test_a_session_that_is_loaded_at_work_is_told_whole(place: Place, serve: Serve) -> None:
