@@ -10,7 +10,7 @@ import sys
 import pytest
 from support.driver import Chat, Gate, Place
 from support.mcp_servers import SERVER
-from support.model_server import Hang, Text, Tools
+from support.model_server import Hang, Text, Tools, shell
 from support.patience import seconds
 
 checks_data = pytest.mark.checks_data
@@ -279,7 +279,7 @@ def test_an_answer_that_is_kept_becomes_a_message(place: Place, serve, gate: Gat
 @checks_data("/answer")
 def test_an_answer_lets_the_call_run(place: Place, serve) -> None:
     """The reply names the question, and the call has its effect."""
-    touch = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
+    touch = shell("touch made")
     serve(touch, Text("Done."))
     chat = place.chat("make it")
     question = chat.wait("question")["id"]

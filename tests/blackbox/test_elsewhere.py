@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.driver import Gate, Place
-from support.model_server import Text, Tools
+from support.model_server import Text, Tools, shell
 
 import steersman
 
@@ -65,7 +65,7 @@ async def test_a_program_takes_part_in_a_session_of_another_one(
 
 async def test_an_answer_and_a_stop_reach_another_program(place: Place, serve: Any) -> None:
     """A question is answered there; a session that nobody has open is to be resumed."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("Done."))
+    serve(shell("touch ran"), Text("Done."))
     chat = place.chat("go")
     question = chat.wait("question")["id"]
     async with steersman.open(place.home) as runtime:
@@ -85,7 +85,7 @@ async def test_a_message_outlives_the_program_that_had_the_session(
     place: Place, serve: Any
 ) -> None:
     """Who waits learns that the program was killed; what was accepted waits in the queue."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}]))
+    serve(shell("sleep 600"))
     chat = place.chat("--yes", "work")
     chat.wait("tool_started")
     async with steersman.open(place.home) as runtime:

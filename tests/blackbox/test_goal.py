@@ -15,7 +15,7 @@ from blackbox.judged import (
     waits_for,
 )
 from support.driver import Place
-from support.model_server import Behaviour, Door, Hang, Recorded, Status, Text, Tools
+from support.model_server import Behaviour, Door, Hang, Recorded, Status, Text, Tools, shell
 from support.patience import seconds
 
 QUICK = "judge_timeout = 1.0\n"
@@ -90,7 +90,7 @@ def test_a_cycle_of_answers_is_no_progress(place: Place, start: Start) -> None:
     def work(request: Recorded) -> Behaviour:
         if request.body["messages"][-1]["role"] == "tool":
             return Text(next(answers))
-        return Tools([{"tool": "shell", "arguments": {"command": "true"}}])
+        return shell("true")
 
     start(work, Text(GO_ON))
     chat = place.chat("--yes")
@@ -141,7 +141,7 @@ def test_changed_files_are_progress(place: Place, start: Start) -> None:
         turn = sum(message["role"] == "user" for message in said)
         writes = turn <= 3
         command = f"echo {turn} > out.txt" if writes else "true"
-        return Tools([{"tool": "shell", "arguments": {"command": command}}])
+        return shell(command)
 
     start(work, Text(GO_ON), "max_turns = 9\n")
     chat = place.chat("--yes")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from support.driver import COMMAND, Gate, Place, shape
-from support.model_server import ModelServer, Status, Text, Tools
+from support.model_server import ModelServer, Status, Text, Tools, shell
 from support.patience import seconds
 
 from steersman.gateway.commands.registry import NAMES
 from steersman.gateway.typed_text import ELSEWHERE
 
-ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
+ASK = shell("touch made")
 
 
 def prompts(server: ModelServer) -> list[str]:
@@ -255,7 +255,7 @@ def test_half_a_surrogate_does_no_harm(place: Place, serve) -> None:
 
 def test_no_secret_of_the_environment_reaches_a_tool(place: Place, serve) -> None:
     """Keys of the runtime's environment are neither in a tool's environment nor in the journal."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "env; true"}}]), Text("Done."))
+    serve(shell("env; true"), Text("Done."))
     place.environ["MY_API_KEY"] = "sk-very-secret-4711"
     ran = place.run("chat", "--yes", "show it")
     assert ran.returncode == 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.driver import Place
-from support.model_server import ModelServer, Recorded, Text, Tools
+from support.model_server import ModelServer, Recorded, Text, Tools, shell
 
 WRONG = {"tool": "read", "arguments": {"path": "notes.tx"}}
 LOOPS: dict[str, list[dict[str, Any]]] = {
@@ -141,7 +141,7 @@ def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
     said = iter(
         (
             Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "x\n"}}]),
-            Tools([{"tool": "shell", "arguments": {"command": "exit 3"}}]),
+            shell("exit 3"),
             Text("It fails."),
         )
     )

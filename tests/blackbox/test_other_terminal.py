@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 from support.driver import Chat, Gate, Place
-from support.model_server import Status, Text, Tools
+from support.model_server import Status, Text, shell
 from support.patience import seconds
-
-
-def shell(command: str) -> Tools:
-    """A model's wish to run a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}])
 
 
 def working(place: Place, gate: Gate) -> Chat:

@@ -4,7 +4,7 @@ import itertools
 from datetime import datetime
 
 from support.driver import Gate, Place, shape
-from support.model_server import ModelServer, Text, Tools
+from support.model_server import ModelServer, Text, Tools, shell
 
 COMMON = ["type", "seq", "time", "session"]
 FIELDS = {
@@ -35,7 +35,7 @@ WORK = (
             },
         ]
     ),
-    Tools([{"tool": "shell", "arguments": {"command": "cat new/list.txt; echo three"}}]),
+    shell("cat new/list.txt; echo three"),
     Tools([{"tool": "progress", "arguments": {"done": 3, "total": 3, "unit": "file"}}]),
     Text("All done."),
 )
@@ -136,9 +136,7 @@ def test_the_last_lines_of_a_long_command_are_reported(place: Place, serve, gate
 
 def test_a_denied_call_does_not_run_and_the_model_gets_the_reason(place: Place, serve) -> None:
     """A denied call doesn't run, the turn goes on, and the model reads that the user said no."""
-    server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": "touch made.txt"}}]), Text("Very well.")
-    )
+    server = serve(shell("touch made.txt"), Text("Very well."))
     chat = place.chat("make a file")
     question = chat.wait("question", tool="shell")
     assert question["arguments"] == {"command": "touch made.txt"}

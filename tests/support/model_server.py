@@ -61,6 +61,7 @@ from support.model_behaviours import (
     Tools,
     chat_events,
     message_events,
+    shell,
     text_events,
     whole_answer,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "Text",
     "Tools",
     "load_script",
+    "shell",
 ]
 
 KINDS: dict[str, type[Behaviour]] = {

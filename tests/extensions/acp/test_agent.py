@@ -14,15 +14,10 @@ from support.coroutines import run
 from support.driver import Gate, Place, wait_gone
 from support.executed import executed
 from support.mcp_servers import PIXEL
-from support.model_server import Door, Hang, Stall, Status, Text, Tools
+from support.model_server import Door, Hang, Stall, Status, Text, Tools, shell
 
 from steersman.extensions.acp.wire import LineTransport
 from steersman.gateway.wording.terminal import audited
-
-
-def shell(command: str, text: str = "") -> Tools:
-    """Ask for a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}], text=text)
 
 
 def statuses(editor: Any, call: str) -> list[str]:

@@ -17,7 +17,7 @@ from mcp_types import Implementation
 from support.coroutines import run
 from support.driver import WAIT, Gate, Place, wait_gone
 from support.executed import executed
-from support.model_server import Door, Text, Tools
+from support.model_server import Door, Text, shell
 from support.patience import seconds
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -106,7 +106,7 @@ def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) 
 
 async def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
     """What reads like a command is a message: it allows nothing, and answers no question."""
-    server = serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("No."))
+    server = serve(shell("touch ran"), Text("No."))
     chat = place.chat("go")
     question = chat.wait("question")
     assert chat.ask("/busy interrupt")["ok"]
@@ -130,7 +130,7 @@ async def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
 
 async def test_with_an_option_a_client_answers_questions(place: Place, serve: Any) -> None:
     """`--answer` offers the tool; a wait for a turn ends at its question."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("Ran."))
+    serve(shell("touch ran"), Text("Ran."))
     chat = place.chat()
     session = chat.session
     async with calling(place, "--answer") as call:
@@ -149,7 +149,7 @@ async def test_with_an_option_a_client_answers_questions(place: Place, serve: An
 async def test_a_stop_ends_what_runs(place: Place, serve: Any, gate: Gate) -> None:
     """`stop` ends the turn and its processes; a cancelled wait gives up nothing but the wait."""
     command = f"{gate.command}; sleep 600"
-    serve(Tools([{"tool": "shell", "arguments": {"command": command}}]), rest=SHELL)
+    serve(shell(command), rest=SHELL)
     chat = place.chat()
     chat.wait("session_started")
     async with calling(place) as call:
