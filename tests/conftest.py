@@ -14,6 +14,7 @@ import steersman
 
 pytest_plugins = [
     "support.clean_root",
+    "support.coroutines",
     "support.durations",
     "support.postgres_server",
     "support.progress",

@@ -4,7 +4,6 @@ from copy import copy
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from simulation.single import TOOLS, asking, has, kinds, program, run, say
 
 from steersman.actors.decisions import (
@@ -47,14 +46,6 @@ def test_what_runs_cannot_be_recalled() -> None:
     made = asking()
     assert not queueing.recall(made.record, m.Recall(key="c1"), made.environment)
     assert not queueing.recall(made.record, m.Recall(key="unknown"), made.environment)
-
-
-def test_a_withdrawal_names_what_it_took() -> None:
-    """The reply has the number and the text."""
-    made = asking()
-    queued(made, "later")
-    reply = rearrangement.withdraw(made.record.queue, 2).reply
-    assert (reply["withdrawn"], reply["text"]) == ([2], "later")
 
 
 def test_a_message_that_another_replaced_can_be_withdrawn_by_its_number() -> None:
@@ -159,21 +150,6 @@ def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
     assert [entry.item for entry in decision.entries if isinstance(entry, e.Requeued)] == ["m2"]
 
 
-@pytest.mark.parametrize("op", ["steer", "begin_edit"])
-def test_a_steer_is_neither_sent_again_nor_edited_elsewhere(op: Any) -> None:
-    """It waits for a boundary of the running turn, and the refusal says so."""
-    made = asking()
-    made.say(m.UserMessage(type="steer", said=m.Said(text="also"), intent=Intent.EXPLICIT_STEER))
-    run(made, lambda: len(made.record.queue.items) == 2)
-    change = m.QueueChange(op=op, number=2, editor="e1")
-    queue = replace(made.record.queue)
-    if op == "steer":
-        reply = rearrangement.steer(queue, change).reply
-        assert reply == {"ok": False, "reason": "#2 waits for the running turn already"}
-    else:
-        assert rearrangement.begin_edit(queue, change).reply["ok"] is True
-
-
 @pytest.mark.parametrize("kind", m.ItemKind)
 def test_only_somebodys_words_are_edited(kind: m.ItemKind) -> None:
     """It waits like a message, and says nothing to the model that a person could change."""
@@ -181,17 +157,6 @@ def test_only_somebodys_words_are_edited(kind: m.ItemKind) -> None:
     queue = QueueRecord(made=1, number=1, items={"m1": item}, order=("m1",))
     change = m.QueueChange(op="begin_edit", number=1, editor="e1")
     assert rearrangement.begin_edit(queue, change).reply["ok"] is (kind in m.SPOKEN)
-
-
-def test_nothing_begins_in_a_session_that_is_open_nowhere() -> None:
-    """Its queue is changed from another terminal, and runs when the session is resumed."""
-    made = asking()
-    run(made)
-    made.environment.is_offline = True
-    say(made, "later", Intent.EXPLICIT_QUEUE)
-    run(made)
-    assert [item.text for item in made.record.queue.waiting()] == ["later"]
-    assert made.record.turn == "t1"
 
 
 def test_a_waiting_message_that_is_sent_in_while_nothing_runs_passes_the_hold() -> None:
@@ -236,20 +201,6 @@ def test_a_stop_of_the_same_moment_as_a_later_message_is_not_undone() -> None:
 
 
 # Stops and reverts --------------------------------------------------------------------------------
-
-
-def test_a_stop_says_whose_it_is() -> None:
-    """The entry has the sender, and the client's key."""
-    made = asking()
-    order = m.Interrupt(
-        order=m.StopOrder(cause="stop", said=m.Said(text="", user="ann", client_id="k"))
-    )
-    [entry] = [
-        entry
-        for entry in stopping.interrupt(made.record, order, made.environment).entries
-        if isinstance(entry, e.InterruptRequested)
-    ]
-    assert (entry.order.said.user, entry.order.said.client_id, entry.turn) == ("ann", "k", "t1")
 
 
 def test_a_planned_stop_takes_effect_on_the_turn_alone() -> None:
@@ -357,24 +308,25 @@ def test_room_is_made_for_a_server_only_where_that_is_automatic() -> None:
 
 @pytest.mark.parametrize(
     ("is_too_long", "window", "is_shortened"),
-    [(False, 0, False), (False, 100_000, False), (False, 1_000, True), (True, 100_000, False)],
+    [
+        (False, 0, False),
+        (False, 100_000, False),
+        (False, 1_000, True),
+        (True, 100_000, False),
+        (True, 0, True),
+    ],
 )
 def test_what_would_not_fit_is_left_out_of_the_wish_for_a_summary(
     window: int, *, is_too_long: bool, is_shortened: bool
 ) -> None:
-    """Old results of tools are left out if the whole is longer than the window; else none need be."""
+    """Old results of tools are left out if the whole is longer than the window; else none need be.
+
+    Without a window that is known, some go all the same if the server found it too long.
+    """
     record, policy = results_of_tools(), CompactionPolicy(window=window)
     cut = compacting._Cut(dropped=len(record.conversation), tokens=5_000)
     asked = compacting._question(record, cut, is_too_long, policy)
     assert (asked[:-1] != tuple(record.conversation)) is is_shortened
-
-
-def test_what_the_server_found_too_long_is_shortened_whatever_the_estimate() -> None:
-    """Without a window that is known, some of it goes all the same."""
-    record, policy = results_of_tools(), CompactionPolicy(window=0)
-    cut = compacting._Cut(dropped=len(record.conversation), tokens=5_000)
-    asked = compacting._question(record, cut, True, policy)
-    assert asked[:-1] != tuple(record.conversation)
 
 
 def results_of_tools() -> Any:
@@ -384,21 +336,6 @@ def results_of_tools() -> Any:
     words = ChatMessage(role="tool", text="word " * 400, call="c")
     record.conversation = type(record.conversation)((*record.conversation, *(words,) * 10))
     return record
-
-
-def test_what_matters_most_is_part_of_the_wish_for_a_summary() -> None:
-    """`/compact WISH` asks the model for that; without a wish nothing is added."""
-    for wish in ("", "the names"):
-        made = asking()
-        run(made)
-        made.say(m.Compact(wish=wish))
-        run(made, has(made, e.CompactionBegun))
-        turn = made.record.turns[made.record.turn]
-        cut = compacting._Cut(dropped=1, tokens=1)
-        asked = compacting._question(made.record, cut, False, CompactionPolicy())[-1].text
-        assert turn.id == "t2"
-        assert ("What matters most: the names" in asked) is bool(wish)
-        assert asked.startswith(compacting.ASK)
 
 
 def test_only_a_restore_that_had_begun_goes_on_after_a_crash() -> None:

@@ -38,15 +38,6 @@ def test_start_registers(system: ActorSystem) -> None:
     assert ActorRegistry.get_by_urn(ref.actor_urn) is None
 
 
-def test_tell_and_ask(system: ActorSystem) -> None:
-    """`tell` is handled before a later `ask`, which returns the reply."""
-    ref = Recorder.start(system)
-    for number in range(3):
-        ref.tell(Data(number))
-    assert ref.ask(Data(3), timeout=seconds(5)) == 4
-    assert ref.ask(Data(), block=False).get(timeout=seconds(5)) == 5
-
-
 def test_an_asker_gets_the_exception(system: ActorSystem) -> None:
     """An exception of a handler goes to the asker, and the actor continues."""
     ref = Recorder.start(system)

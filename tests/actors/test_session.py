@@ -16,23 +16,6 @@ from steersman.simulator.session import SimulationPlan
 POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 
 
-def test_a_turn() -> None:
-    """A message becomes a turn, with one model call and an end."""
-    made = program()
-    say(made, "hello")
-    run(made)
-    kinds = [type(entry).__name__ for entry in entries(made)]
-    assert kinds == [
-        "SessionOpened",
-        "Queued",
-        "TurnStarted",
-        "ModelCalled",
-        "Answered",
-        "TurnEnded",
-    ]
-    assert made.record.state == "idle"
-
-
 @pytest.mark.parametrize("state", ["calling", "acting", "interrupted"])
 def test_a_turn_that_crashes_is_survived(state: str) -> None:
     """A turn whose actor dies, in whatever state, ends in the journal; the next message runs."""
@@ -151,18 +134,6 @@ def test_an_interrupt_that_comes_too_late_still_holds() -> None:
     assert [item.state for item in made.record.queue.live()] == ["pending"]
 
 
-@pytest.mark.parametrize("intent", [Intent.CONVERSE, Intent.INTERRUPT_MORE])
-def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
-    """In mode interrupt a message stops the turn and is the next one, also without `then`."""
-    made = program()
-    say(made, "first")
-    run(made, lambda: bool(made.ports.models))
-    made.say(m.UserMessage(type="normal", said=m.Said(text="instead"), intent=intent))
-    run(made)
-    assert [item.text for item in made.record.queue.items.values()] == ["first", "instead"]
-    assert made.record.queue.items["m2"].state == "done"
-
-
 def test_a_repeated_message_is_known_only_when_it_is_durable() -> None:
     """The second of two equal keys gets the same item, and hears so after the first is stored."""
     made = program()
@@ -239,14 +210,6 @@ def test_a_broken_store_stops_everything() -> None:
     assert performed(made, m.StopTool)
 
 
-def test_an_answer_to_nothing() -> None:
-    """An answer to a question that is not open is rejected with the reason."""
-    made = program()
-    asked = made.session.ask(m.Answer(question="q", choice="allow"), block=False)
-    run(made)
-    assert asked.get(timeout=0) == {"ok": False, "reason": "no question `q` is open"}
-
-
 def test_a_session_that_dies_stops_what_runs() -> None:
     """When the session's actor itself fails, its model call and tools are stopped."""
     made = program(TOOLS)
@@ -258,20 +221,3 @@ def test_a_session_that_dies_stops_what_runs() -> None:
     assert performed(made, m.StopTool)
     assert made.actor("turn") is None
     assert made.record.state == "idle"
-
-
-def test_resume_by_number() -> None:
-    """A message picked by its number runs before the others."""
-    made = program(busy_mode="queue")
-    say(made, "first")
-    run(made, lambda: bool(made.ports.models))
-    say(made, "second")
-    say(made, "third")
-    run(made, lambda: len(entries(made, e.Queued)) == 3)
-    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
-    run(made)
-    made.say(m.ResumeQueue(number=3))
-    run(made, lambda: len(entries(made, e.TurnStarted)) == 2)
-    started = entries(made, e.TurnStarted)[-1]
-    assert isinstance(started, e.TurnStarted)
-    assert started.number == 3

@@ -41,17 +41,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Turn the result of a test around for which a command is an echo."""
+    """Leave what a test has open, and turn the result of one around for which a command is an echo."""
     place = pyfuncitem.funcargs.get("place")
-    if not isinstance(place, Place) or not (echoed := pyfuncitem.funcargs.get("echoed")):
+    if not isinstance(place, Place):
         return (yield)
+    echoed = pyfuncitem.funcargs.get("echoed")
     try:
-        yield
+        result = yield
+        place.leave()
     except Exception as fault:
-        if not notes_of(place).exists():
+        if echoed and not notes_of(place).exists():
             pytest.fail(f"it does not run `{echoed}`, but ends with {fault!r}")
-        return True
-    pytest.fail(f"it passes although `{echoed}` does nothing but repeat what was typed")
+        if echoed:
+            return True
+        raise
+    if echoed:
+        pytest.fail(f"it passes although `{echoed}` does nothing but repeat what was typed")
+    return result
 
 
 def notes_of(place: Place) -> Path:

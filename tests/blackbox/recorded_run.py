@@ -85,8 +85,7 @@ def conversation(root: Path) -> Run:
         prefix = [STRACE or "", "-qq", *OPTIONS, "-o", log]
         converse(place.chat("--yes", prefix=prefix), gate)
         again = place.chat("--continue", prefix=prefix)
-        again.send("once more")
-        again.wait("turn_ended", status="completed")
+        again.completes("once more")
         assert again.close() == 0
 
     return record(root, behaviours, live)
@@ -141,8 +140,7 @@ def work_on_files(root: Path) -> Run:
 
 def finish_turn(chat: Chat, text: str) -> None:
     """Have a turn from its begin to its end."""
-    chat.send(text)
-    chat.wait("turn_ended", status="completed")
+    chat.completes(text)
 
 
 def expected() -> list[dict[str, bytes | None]]:

@@ -4,7 +4,7 @@ The sweep kills it at each of its writes; the power-loss replay takes its record
 """
 
 from support.driver import Chat, Gate
-from support.model_server import Behaviour, Text, Tools
+from support.model_server import Behaviour, Text, shell
 
 __all__ = ["EFFECTS", "STEER", "TEXTS", "WARM_UP", "behaviours", "converse"]
 
@@ -26,10 +26,7 @@ def behaviours(gate: Gate) -> list[Behaviour]:
         "first": f"echo first >> {EFFECTS}; {gate.command}",
         "third": f"echo third >> {EFFECTS}",
     }
-    tools = [
-        Tools([{"tool": "shell", "arguments": {"command": command}}], match=f"{name}$")
-        for name, command in calls.items()
-    ]
+    tools = [shell(command, match=f"{name}$") for name, command in calls.items()]
     return [*tools, Text("Done.")]
 
 

@@ -3,14 +3,13 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.driver import COMMAND, Chat, Gate, Place
+from support.executed import executed
 from support.model_server import Text, Tools
-from support.patience import seconds
 
 
 def attached(place: Place, *arguments: str) -> Chat:
@@ -23,12 +22,8 @@ def attached(place: Place, *arguments: str) -> Chat:
 
 def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     """It hears who says what, speaks under its own name, steers, stops, and leaves nothing broken."""
-    server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("All done.")
-    )
-    chat = place.chat("--yes")
-    chat.send("count the stars")
-    gate.wait()
+    server = serve(Tools([gate.call]), Text("All done."))
+    chat = place.at_work(gate, "count the stars")
     ann = attached(place, "--user", "ann")
     assert ann.seen("turn_started")
     bob = attached(place, "--user", "bob")
@@ -65,10 +60,8 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
 
 def test_every_method_of_the_socket(place: Place, serve, gate: Gate) -> None:
     """Each thing that can be said has a method of its own, and does what the words would."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("All done."))
-    chat = place.chat("--yes")
-    chat.send("count the stars")
-    gate.wait()
+    serve(Tools([gate.call]), Text("All done."))
+    chat = place.at_work(gate, "count the stars")
     (path,) = (place.home / "state" / "sockets").iterdir()
     code = f"""
 import json, os, socket
@@ -83,9 +76,7 @@ def call(method, **params):
 for method, params in {CALLS!r}:
     print(json.dumps(call(method, **params)))
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds(30)
-    )
+    ran = executed([sys.executable, "-c", code])
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     results = [answer.get("result", answer) for answer in answers]
     assert results[0]["sessions"] == [
@@ -105,7 +96,6 @@ for method, params in {CALLS!r}:
     chat.wait("session_finalized")
     chat.send("anybody?")
     assert chat.wait("rejected")["reason"] == "session_finalized"
-    assert chat.close() == 0
 
 
 CALLS = [
@@ -145,8 +135,7 @@ sys.exit(run(*words))
 def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:
     """With another user id every command that looks or speaks fails, and shows nothing."""
     serve(Text("The answer is forty-two."))
-    chat = place.chat()
-    chat.send("what is the answer?")
+    chat = place.chat("what is the answer?")
     chat.wait("turn_ended")
     for arguments in (
         ("inspect", "last"),
@@ -157,14 +146,7 @@ def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None
         ("attach", "last"),
         ("stop", "last"),
     ):
-        ran = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, *arguments],
-            env=place.environ,
-            cwd="/",
-            capture_output=True,
-            text=True,
-            timeout=seconds(30),
-        )
+        ran = executed([sys.executable, "-c", AS_NOBODY, *arguments], env=place.environ, cwd="/")
         assert ran.returncode in (1, 2), arguments
         assert ran.stderr.startswith("steersman: "), ran.stderr
         assert "forty-two" not in ran.stdout + ran.stderr
@@ -172,7 +154,6 @@ def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None
     assert place.run("why", "last").returncode == 0
     assert len(chat.seen("accepted")) == 1
     assert Path(place.home / "state").stat().st_mode & 0o077 == 0
-    assert chat.close() == 0
 
 
 def test_who_joins_late_has_the_whole_answer(place: Place, serve) -> None:
@@ -184,8 +165,7 @@ def test_who_joins_late_has_the_whole_answer(place: Place, serve) -> None:
     (place.folder / "notes.txt").write_text("hello\n")
     look = {"tool": "read", "arguments": {"path": "notes.txt"}}
     serve(Tools([look], text="I look first."), Text(words, pause=0.1))
-    chat = place.chat("--yes")
-    chat.send("go")
+    chat = place.chat("--yes", "go")
     late = list[Chat]()
     for word in ("word1 ", "word20 ", "word45 "):
         chat.wait("text", delta=word)
@@ -201,4 +181,3 @@ def test_who_joins_late_has_the_whole_answer(place: Place, serve) -> None:
             False,
         ]
         assert other.close() == 0
-    assert chat.close() == 0

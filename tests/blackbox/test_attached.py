@@ -11,12 +11,10 @@ def bodies(server) -> list[dict]:
 
 def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate) -> None:
     """Said, queued, steered and edited messages bring the file as it was then, over a kill -9, too."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([call]), Text("Hm."), Text("Done."), Text("Well."))
+    server = serve(Tools([gate.call]), Text("Hm."), Text("Done."), Text("Well."))
     notes = place.folder / "notes.txt"
     notes.write_text("first\n")
-    chat = place.chat("--yes")
-    chat.send("begin with @notes.txt, and write to ann@example.com")
+    chat = place.chat("--yes", "begin with @notes.txt, and write to ann@example.com")
     chat.wait("notice", text="Attached notes.txt (6 bytes).")
     chat.wait("tool_started")
     assert "[Attached: notes.txt]\n```\nfirst\n```" in str(
@@ -41,17 +39,14 @@ def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate
     assert any(text.endswith("```\nthird\n```") for text in said)
     assert any(text.endswith("```\nfourth\n```") for text in said)
     assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == []
-    assert chat.close() == 0
 
 
 def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate: Gate) -> None:
     """What waited through a kill -9 still has the file as it was, though that is gone since."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([call], match="begin"), Text("Read."))
+    server = serve(Tools([gate.call], match="begin"), Text("Read."))
     notes = place.folder / "notes.txt"
     notes.write_text("kept\n")
-    chat = place.chat("--yes")
-    chat.send("begin")
+    chat = place.chat("--yes", "begin")
     chat.wait("tool_started")
     assert place.run("send", "last", "later @notes.txt", "--as", "queue").returncode == 0
     chat.kill()
@@ -63,7 +58,6 @@ def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate
     chat.wait("turn_ended", status="completed")
     last = bodies(server)[-1]["messages"][-1]["content"]
     assert last == "later @notes.txt\n\n[Attached: notes.txt]\n```\nkept\n```"
-    assert chat.close() == 0
 
 
 def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serve) -> None:
@@ -83,5 +77,4 @@ def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serv
     chat = place.chat("--continue", "again")
     chat.wait("notice", text=lambda text: text.startswith("AGENTS.md has changed since"))
     chat.wait("turn_ended")
-    assert chat.close() == 0
     assert bodies(server)[-1]["messages"][0]["content"] == first[0]

@@ -1,23 +1,8 @@
 """What a message does that comes while the agent works, in each busy mode and by explicit choice."""
 
 import pytest
-from support.driver import Chat, Gate, Place
+from support.driver import Gate, Place
 from support.model_server import ModelServer, Text, Tools
-
-CALL = "shell"
-
-
-def at_work(place: Place, gate: Gate, *arguments: str) -> Chat:
-    """Start a chat whose turn stands in a tool."""
-    chat = place.chat("--yes", *arguments)
-    chat.send("work")
-    gate.wait()
-    return chat
-
-
-def waiting(gate: Gate) -> Tools:
-    """A tool call that waits at the gate."""
-    return Tools([{"tool": CALL, "arguments": {"command": f"{gate.command}; echo through"}}])
 
 
 def mode(name: str) -> str:
@@ -33,14 +18,13 @@ def last_message(server: ModelServer, request: int) -> tuple[str, str]:
 
 def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate) -> None:
     """Steers wait for the tool, then enter together, in order, as the last user message."""
-    server = serve(waiting(gate), Text("Noted."), top=mode("steer"))
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Noted."), top=mode("steer"))
+    chat = place.at_work(gate)
     chat.send("use tabs", {"text": "and be brief", "user": "Ann"})
     for _ in range(2):
         chat.wait("accepted", **{"as": "steer"})
     gate.open()
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     said = "[New message from user] use tabs\n\n[New message from Ann] and be brief"
     assert last_message(server, 1) == ("user", said)
     steered = chat.seen("steered")
@@ -58,12 +42,9 @@ def test_a_steer_at_the_end_of_an_answer_continues_the_turn(place: Place, serve)
         Text("And briefly."),
         top=mode("steer"),
     )
-    chat = place.chat()
-    chat.send("talk")
+    chat = place.chat("talk")
     chat.wait("text")
-    chat.send("be brief")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
+    chat.completes("be brief")
     assert len(chat.seen("turn_started")) == 1
     assert last_message(server, 1) == ("user", "[New message from user] be brief")
     assert server.requests[1].body["messages"][-2]["role"] == "assistant"
@@ -84,42 +65,11 @@ def test_an_explicit_choice_wins(
     place: Place, serve, gate: Gate, configured: str, chosen: str, taken_as: str
 ) -> None:
     """`as` beats the busy mode, and every one of them is answered in the end."""
-    server = serve(waiting(gate), Text("Done."), top=mode(configured))
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Done."), top=mode(configured))
+    chat = place.at_work(gate)
     chat.send({"text": "this one", "as": chosen, "client_id": "c"})
     assert chat.wait("accepted", client_id="c")["as"] == taken_as
     if taken_as != "interrupt":
         gate.open()
     assert chat.close() == 0
     assert "this one" in server.requests[-1].prompt
-
-
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        "steer",
-        pytest.param("queue", marks=pytest.mark.nightly),
-        pytest.param("interrupt", marks=pytest.mark.nightly),
-    ],
-)
-def test_at_rest_everything_is_a_turn(place: Place, serve, chosen: str) -> None:
-    """With nothing running a steer, a queued message and an interrupt run at once."""
-    serve(Text("Hello."))
-    chat = place.chat()
-    chat.send({"text": "hi", "as": chosen})
-    assert chat.wait("accepted")["as"] == "turn"
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
-
-
-def test_a_full_queue_gives_the_text_back(place: Place, serve, gate: Gate) -> None:
-    """What finds no room is refused with its text and its client id, and what waits stays."""
-    serve(waiting(gate), Text("Done."), top=mode("queue"), rest="[auto_queue]\nmax_queue_size = 2")
-    chat = at_work(place, gate)
-    chat.send("one", "two", {"text": "three", "client_id": "c3"})
-    rejected = chat.wait("rejected")
-    assert (rejected["text"], rejected["client_id"]) == ("three", "c3")
-    assert rejected["reason"] == "queue_full"
-    gate.open()
-    assert chat.close() == 0
-    assert len(chat.seen("turn_ended", status="completed")) == 3

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.driver import COMMAND, Chat, Gate, Place, wait_gone
+from support.driver import Gate, Place, wait_gone
 
 TASKS = """
 import asyncio, ctypes, os, subprocess, sys, threading, time
@@ -79,16 +79,9 @@ def job(place: Place, call: str, given: str = "{}", more: str = "") -> str:
     return str(folder / "job.toml")
 
 
-def run(place: Place, *arguments: str) -> Chat:
-    """Start `steersman run --json`."""
-    chat = Chat(place, (*COMMAND, "run", "--json", *arguments))
-    place.chats.append(chat)
-    return chat
-
-
 def outcome(place: Place, *arguments: str) -> tuple[str, dict[str, Any]]:
     """Run a workflow to its end, and return its status and what is stored of its step."""
-    chat = run(place, *arguments)
+    chat = place.job(*arguments)
     ended = chat.wait("run_ended")
     chat.ended()
     return ended["status"], place.stored(chat.session)["run"]["steps"]["work"]
@@ -121,7 +114,7 @@ factor = 3
     place.environ["OPENAI_API_KEY"] = "sk-4711"
     checked = place.run("workflow", "check", file)
     assert (checked.returncode, checked.stdout) == (0, "ok: 3 steps\n"), checked.stderr
-    chat = run(place, file)
+    chat = place.job(file)
     assert chat.wait("run_ended")["status"] == "succeeded", chat.story()
     assert chat.ended() == 0
     steps = place.stored(chat.session)["run"]["steps"]
@@ -178,7 +171,7 @@ def test_each_failure_is_a_sentence(place: Place) -> None:
     )
     (folder / "job.toml").write_text(f"[workflow]\nname = 'all'\n{steps}")
     assert place.run("workflow", "check", file).returncode == 0  # nothing is imported by a check
-    chat = run(place, file)
+    chat = place.job(file)
     assert chat.wait("run_ended")["status"] == "failed"
     assert chat.ended() == 1
     stored = place.stored(chat.session)["run"]["steps"]
@@ -205,7 +198,7 @@ def test_a_time_limit_ends_it_with_all_that_it_started(place: Place) -> None:
 def test_stopped_or_killed_in_the_middle(place: Place, gate: Gate, is_killed: bool) -> None:
     """Nothing is left. After kill -9 its outcome is unknown: it does not run again until told."""
     file = job(place, "waits", '{ marks = "gate" }')
-    chat = run(place, file)
+    chat = place.job(file)
     gate.wait()
     if is_killed:
         chat.kill()

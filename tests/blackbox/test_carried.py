@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack
 
 import pytest
-from support.driver import Place
+from support.driver import Chat, Place
 from support.served import Served
 
 import steersman
@@ -125,3 +125,58 @@ def test_an_agent_of_a_program_is_taken_up_without_it(two: Place) -> None:
     ran = two.run("chat", "--resume", session, "and now?")
     assert (ran.returncode, "I am the second." in ran.stdout) == (0, True)
     assert "The agent `big` is not configured here" in ran.stderr
+
+
+# `/model` ------------------------------------------------------------------------------------------
+
+
+def heard(chat: Chat, text: str) -> str:
+    """Say something and return the whole answer."""
+    before = len(chat.events)
+    chat.send(text)
+    chat.wait("turn_ended")
+    return "".join(event["delta"] for event in chat.events[before:] if event["type"] == "text")
+
+
+def test_another_model_answers_from_then_on(two: Place) -> None:
+    """It is said, shown, and lasts over the end of the program; a flag still goes before it."""
+    chat = two.chat()
+    assert heard(chat, "who?") == "I am the first."
+    shown = chat.ask("/model")
+    assert (shown["data"]["model"], shown["data"]["is_chosen"]) == ("first", False)
+    assert shown["data"]["known"][:2] == ["first", "second"]
+    assert chat.ask("/model second")["data"] == {"ok": True, "model": "second"}
+    assert heard(chat, "who?") == "I am the second."
+    assert chat.close() == 0
+    again = two.chat("--continue")
+    assert heard(again, "who?") == "I am the second."
+    assert again.close() == 0
+    flagged = two.chat("--continue", "--model", "first")
+    assert heard(flagged, "who?") == "I am the first."
+
+
+def test_a_model_that_is_not_there_changes_nothing(two: Place) -> None:
+    """The error lists the known names, and the same model answers."""
+    chat = two.chat()
+    refused = chat.ask("/model secnd")
+    assert not refused["ok"]
+    assert "did you mean `second`?" in refused["text"]
+    assert heard(chat, "who?") == "I am the first."
+
+
+def test_each_name_that_is_listed_is_accepted(two: Place) -> None:
+    """The list has all names; an embedded model whose weights are not here is refused at once."""
+    chat = two.chat()
+    known = chat.ask("/model")["data"]["known"]
+    embedded = [name for name in known if name not in ("first", "second") and ":" not in name]
+    assert "qwen2.5-coder-0.5b" in embedded
+    for name in embedded:
+        refused = chat.ask(f"/model {name}")
+        assert not refused["ok"]
+        assert "are not here" in refused["text"] or "is not installed" in refused["text"]
+    assert heard(chat, "who?") == "I am the first."
+    for name in known:
+        if name not in embedded:
+            assert chat.ask(f"/model {name.replace('MODEL', 'x')}")["ok"], name
+    wrong = chat.ask("/model no-such-model-at-all")
+    assert wrong["text"].endswith(f"known are: {', '.join(known)}")

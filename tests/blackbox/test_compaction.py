@@ -35,8 +35,7 @@ def _plain(message: dict[str, Any]) -> tuple[str, str]:
 def talk(chat: Chat, *texts: str) -> None:
     """Say these things, one turn after another."""
     for text in texts:
-        chat.send(text)
-        chat.wait("turn_ended", status="completed")
+        chat.completes(text)
 
 
 def compact(chat: Chat, command: str) -> None:
@@ -77,7 +76,6 @@ def test_older_turns_are_summed_up_when_the_window_is_nearly_full(
             assert requests[number][: len(before)] == before
     assert next(row for row in requests[at] if row[0] != "system") == ("user", "one")
     assert [role for role, _ in after] == ["user", "assistant", "user"]
-    assert again.close() == 0
 
 
 @pytest.mark.checks_data("/compact")
@@ -133,7 +131,6 @@ def test_a_refusal_for_length_is_compacted_once(place: Place, serve, provider: s
     assert "maximum context length is 9 tokens" in error["text"]
     chat.wait("turn_ended", status="failed")
     assert [SUM in one[-1][1] for one in said(server)] == [False, False, True, False]
-    assert chat.close() == 0
 
 
 def test_without_a_summary_the_oldest_results_are_left_out(place: Place, serve) -> None:
@@ -155,7 +152,6 @@ def test_without_a_summary_the_oldest_results_are_left_out(place: Place, serve) 
     last = said(server)[-1]
     assert any(text.startswith("[left out to make room") for _, text in last)
     assert [text for role, text in last if role == "user"] == ["begin", "go on"]
-    assert chat.close() == 0
 
 
 def test_old_results_go_before_anything_is_summed_up(place: Place, serve) -> None:
@@ -180,7 +176,6 @@ def test_old_results_go_before_anything_is_summed_up(place: Place, serve) -> Non
         False
     ] * 4
     assert chat.seen("notice", text=f"Left out 2 old results of tools: {_size(done)}.")
-    assert chat.close() == 0
 
 
 def _size(done: dict[str, Any]) -> str:
@@ -196,7 +191,6 @@ def test_what_cannot_fit_is_not_sent(place: Place, serve) -> None:
     assert "window 16,000" in ended["reason"] or "not shortened" in ended["reason"]
     assert not server.requests
     talk(chat, "short")
-    assert chat.close() == 0
 
 
 def test_a_compaction_can_be_stopped_and_survives_a_crash(place: Place, serve) -> None:
@@ -220,4 +214,3 @@ def test_a_compaction_can_be_stopped_and_survives_a_crash(place: Place, serve) -
     again.send("/queue resume")
     again.wait("compacted", how="summary")
     again.wait("turn_ended", status="completed")
-    assert again.close() == 0

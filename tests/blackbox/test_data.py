@@ -10,7 +10,7 @@ import sys
 import pytest
 from support.driver import Chat, Gate, Place
 from support.mcp_servers import SERVER
-from support.model_server import Hang, Text, Tools
+from support.model_server import Hang, Text, Tools, shell
 from support.patience import seconds
 
 checks_data = pytest.mark.checks_data
@@ -22,8 +22,7 @@ ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
 def answered(place: Place, said: str | dict[str, str] = "which colour?") -> Chat:
     """Start a chat and have one message answered."""
     chat = place.chat()
-    chat.send(said)
-    chat.wait("turn_ended", status="completed")
+    chat.completes(said)
     return chat
 
 
@@ -49,7 +48,6 @@ def test_what_is_known_of_a_session(place: Place, serve) -> None:
     assert "Blue." in (place.folder / "out.md").read_text()
     chat.ask("/export out.json")
     assert "Blue." in json.dumps(json.loads((place.folder / "out.json").read_text()))
-    assert chat.close() == 0
 
 
 @checks_data("/rename", "/resume", "/new")
@@ -71,7 +69,6 @@ def test_sessions_change_names_and_places(place: Place, serve) -> None:
     taken = chat.ask(f"/resume {first[:5]}")
     assert taken["data"]["session"] == first
     assert len(chat.ask("/history")["data"]["messages"]) == 2
-    assert chat.close() == 0
 
 
 @checks_data("/exit")
@@ -104,7 +101,6 @@ def test_help_names_every_command(place: Place, serve) -> None:
     assert {row["name"] for row in chat.ask("/help")["data"]["commands"]} == COMMANDS.keys()
     of_queue = {name for name in DECLARED if name.split()[0] == "queue"}
     assert {row["name"] for row in chat.ask("/help queue")["data"]["commands"]} == of_queue
-    assert chat.close() == 0
 
 
 @checks_data("/show", "/diff", "/revert")
@@ -121,7 +117,6 @@ def test_what_a_call_did_to_a_file(place: Place, serve) -> None:
     assert "-old\n+new" in diff["text"]
     assert chat.ask("/revert")["data"]["restored"] == ["a.txt"]
     assert (place.folder / "a.txt").read_text() == "old\n"
-    assert chat.close() == 0
 
 
 @checks_data("/limits", "/busy")
@@ -136,7 +131,6 @@ def test_settings_of_the_session(place: Place, serve) -> None:
     found = chat.ask("/limits")["data"]
     assert (found["max_tokens"], found["grants"]) == (12345, 0)
     assert chat.ask("/limits more")["data"]["max_tokens"] == 2 * 12345
-    assert chat.close() == 0
 
 
 @checks_data("/model")
@@ -155,7 +149,6 @@ def test_the_model_is_the_one_that_is_asked(place: Place, serve) -> None:
     chat.send("which now?")
     assert chat.wait("text")["delta"].startswith("Green")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 @checks_data(
@@ -181,7 +174,6 @@ def test_rules_and_allowances(place: Place, serve) -> None:
     assert chat.ask("/permissions explain shell make all")["data"]["do"] == "allow"
     assert chat.ask("/permissions forget 1")["data"]["match"] == "make *"
     assert chat.ask("/permissions")["data"]["allowed"] == []
-    assert chat.close() == 0
 
 
 @checks_data("/routes", "/routes use", "/routes explain")
@@ -194,7 +186,6 @@ def test_the_routing_table_of_the_session(place: Place, serve) -> None:
     chat.ask("/routes use never-cancel --unsafe")
     found = chat.ask("/routes")["data"]
     assert (found["table"], found["is_chosen"]) == ("never-cancel", True)
-    assert chat.close() == 0
 
 
 @checks_data("/tools", "/mcp", "/mcp restart", "/permissions allow")
@@ -225,21 +216,14 @@ def test_tools_and_servers(place: Place, serve) -> None:
         assert chat.ask(f"/permissions allow {name} *")["ok"] is is_there
     allowed = chat.ask("/permissions")["data"]["allowed"]
     assert [rule["tool"] for rule in allowed] == ["mcp__odd__echo", "ticket"]
-    assert chat.close() == 0
 
 
 # Turns, subagents and goals -----------------------------------------------------------------------
 
 
-def waiting(gate: Gate) -> Tools:
-    """Let the model call a command that stays at the gate."""
-    return Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
-
-
 def at_work(place: Place, gate: Gate, *said: str) -> Chat:
     """Start a chat whose first turn is at the gate, and queue more messages."""
-    chat = place.chat("--yes")
-    chat.send("begin")
+    chat = place.chat("--yes", "begin")
     chat.wait("accepted")
     gate.wait()
     for text in said:
@@ -251,7 +235,7 @@ def at_work(place: Place, gate: Gate, *said: str) -> Chat:
 @checks_data("/stop", "/steer", "/smalltalk")
 def test_what_is_said_to_a_turn(place: Place, serve, gate: Gate) -> None:
     """A steer and a side talk are accepted as that, and a stop names the turn that it ended."""
-    serve(waiting(gate), Text("Seven.", match="how many"), Text("Done."))
+    serve(Tools([gate.call]), Text("Seven.", match="how many"), Text("Done."))
     chat = at_work(place, gate)
     for command, way in (("/steer use tabs", "steer"), ("/smalltalk how many?", "side_talk")):
         chat.send(command)
@@ -261,13 +245,12 @@ def test_what_is_said_to_a_turn(place: Place, serve, gate: Gate) -> None:
     assert chat.wait("side_talk_ended")["text"] == "Seven."
     assert chat.ask("/stop")["data"]["interrupted"] == "t1"
     chat.wait("turn_ended", status="interrupted")
-    assert chat.close() == 0
 
 
 @checks_data("/undo", "/queue list", "/queue steer")
 def test_what_waits_beside_a_turn(place: Place, serve, gate: Gate) -> None:
     """A message that steered waits again, is listed, and is handed to the turn by its number."""
-    serve(waiting(gate), Text("Done."))
+    serve(Tools([gate.call]), Text("Done."))
     chat = at_work(place, gate)
     chat.send({"text": "use tabs", "as": "steer"})
     number = chat.wait("accepted", text="use tabs")["number"]
@@ -278,13 +261,12 @@ def test_what_waits_beside_a_turn(place: Place, serve, gate: Gate) -> None:
     gate.open()
     assert chat.wait("steered")["text"] == "use tabs"
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 @checks_data("/queue keep")
 def test_an_answer_that_is_kept_becomes_a_message(place: Place, serve, gate: Gate) -> None:
     """The number is that of the offered answer, which then waits."""
-    serve(waiting(gate), Text("Seven.", match="how many"), Text("Done."))
+    serve(Tools([gate.call]), Text("Seven.", match="how many"), Text("Done."))
     chat = at_work(place, gate)
     chat.send("/smalltalk how many?")
     number = chat.wait("side_talk_ended")["number"]
@@ -292,27 +274,24 @@ def test_an_answer_that_is_kept_becomes_a_message(place: Place, serve, gate: Gat
     states = {item["number"]: item["state"] for item in chat.ask("/queue")["data"]["items"]}
     assert states[number] == "pending"
     chat.ask("/stop")
-    assert chat.close() == 0
 
 
 @checks_data("/answer")
 def test_an_answer_lets_the_call_run(place: Place, serve) -> None:
     """The reply names the question, and the call has its effect."""
-    touch = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
+    touch = shell("touch made")
     serve(touch, Text("Done."))
-    chat = place.chat()
-    chat.send("make it")
+    chat = place.chat("make it")
     question = chat.wait("question")["id"]
     assert chat.ask(f"/answer {question} allow")["data"] == {"id": question, "choice": "allow"}
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "made").exists()
-    assert chat.close() == 0
 
 
 @checks_data("/queue export", "/queue import", "/queue discard", "/queue restore")
 def test_saved_queues_move_through_files_and_sessions(place: Place, serve, gate: Gate) -> None:
     """The file has the texts, an import adds them, and a queue is found, brought here and deleted."""
-    serve(waiting(gate), Text("Done."))
+    serve(Tools([gate.call]), Text("Done."))
     chat = at_work(place, gate, "one", "two")
     first = chat.session
     assert chat.ask("/queue export q.toml")["data"]["items"] == 3
@@ -331,7 +310,6 @@ def test_saved_queues_move_through_files_and_sessions(place: Place, serve, gate:
     )
     brought = chat.ask(f"/queue restore {first}")["data"]
     assert len(brought["imported"]) == 3
-    assert chat.close() == 0
 
 
 @checks_data("/agents", "/agents list", "/agents stop", "/agents wrap-up")
@@ -339,8 +317,7 @@ def test_subagents(place: Place, serve, gate: Gate) -> None:
     """Their names, tasks and states; who is stopped is cancelled, and who wraps up is asked to."""
     kid = {"task": "count the stars", "name": "kid"}
     delegate = Tools([{"tool": "delegate", "arguments": kid}], match="begin")
-    command = {"tool": "shell", "arguments": {"command": gate.command}}
-    serve(delegate, Tools([command], match="stars"), Text("Done."))
+    serve(delegate, Tools([gate.call], match="stars"), Text("Done."))
     chat = at_work(place, gate)
     for listing in ("/agents", "/agents list"):
         (found,) = chat.ask(listing)["data"]["agents"]
@@ -352,7 +329,6 @@ def test_subagents(place: Place, serve, gate: Gate) -> None:
     assert chat.ask("/agents stop kid")["data"]["name"] == "kid"
     assert chat.wait("child_ended")["status"] == "cancelled"
     chat.wait("turn_ended", status="completed", session=chat.session)
-    assert chat.close() == 0
 
 
 @checks_data("/goal", "/goal status", "/goal pause", "/goal resume", "/goal next", "/goal clear")
@@ -372,4 +348,3 @@ def test_goals(place: Place, serve) -> None:
     assert (lined["place"], lined["next"][0]["text"]) == (1, "count to four")
     assert chat.ask("/goal clear")["data"]["state"] == "cleared"
     chat.ask("/stop")
-    assert chat.close() == 0

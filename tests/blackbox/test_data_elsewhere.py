@@ -40,8 +40,7 @@ def session(place: Place, serve: Callable[..., Any]) -> str:
     """The id of a session in which one message was answered; it is open nowhere."""
     serve(WRITES, Text("Blue."), rest=ALLOWED)
     (place.folder / "a.txt").write_text("old\n")
-    chat = place.chat()
-    chat.send("which colour?")
+    chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     return chat.session
@@ -150,9 +149,8 @@ def test_a_message_from_elsewhere_runs_when_the_session_is_resumed(
 @checks_data("stop", "attach")
 def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate: Gate) -> None:
     """The second terminal hears of the turn, and the stop names and ends it."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("begin")
+    serve(Tools([gate.call]), Text("Done."))
+    chat = place.chat("--yes", "begin")
     pid = gate.wait()
     ann = Chat(place, (*place.command, "attach", "last", "--json"))
     place.chats.append(ann)
@@ -161,7 +159,6 @@ def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate
     assert ann.wait("turn_ended")["status"] == "interrupted"
     assert pid not in place.processes()
     assert ann.close() == 0
-    assert chat.close() == 0
 
 
 @checks_data("acp")
@@ -237,11 +234,9 @@ def test_a_saved_queue_moves_through_a_file(place: Place, session: str) -> None:
 @checks_data("queue steer", "queue keep")
 def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: Gate) -> None:
     """A waiting message becomes a steer of the turn, an offered answer a message."""
-    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+    work = Tools([gate.call])
     serve(work, Text("Seven.", match="how many"), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("begin")
-    gate.wait()
+    chat = place.at_work(gate, "begin")
     chat.send({"text": "use tabs", "as": "queue"})
     chat.wait("accepted", text="use tabs")
     assert printed(place, "queue", "steer", "2", "--json")["turn"] == "t1"
@@ -249,7 +244,6 @@ def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: 
     number = chat.wait("side_talk_ended")["number"]
     assert printed(place, "queue", "keep", "--json")["number"] == number
     chat.ask("/stop")
-    assert chat.close() == 0
 
 
 @checks_data("goal set", "goal status", "goal pause", "goal resume", "goal clear")
@@ -268,7 +262,6 @@ def test_a_goal_from_elsewhere(place: Place, serve) -> None:
     assert printed(place, "goal", "resume", "--json")["state"] == "active"
     assert printed(place, "goal", "clear", "--json")["state"] == "cleared"
     chat.ask("/stop")
-    assert chat.close() == 0
 
 
 # Other agents -------------------------------------------------------------------------------------

@@ -100,7 +100,6 @@ def test_what_does_not_fit_is_refused_before_it_runs(place: Place, begin: Any) -
     server = begin("touch ran", Tools(calls), Tools([CALL]), Text("Fine."))
     chat = place.chat("look it up")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     said = str(server.requests[1].body["messages"])
     assert [fault for _, fault in wrong if fault not in said.replace('\\\\"', '"')] == []
     told = [event["status"] for event in chat.seen("tool_ended")]
@@ -122,8 +121,7 @@ def test_it_is_asked_about_with_its_whole_arguments(place: Place, begin: Any) ->
         Text("End."),
         rest="",
     )
-    chat = place.chat()
-    chat.send("begin")
+    chat = place.chat("begin")
     question = chat.wait("question")
     assert (question["tool"], question["arguments"]) == ("ticket", exact)
     assert (question["rule"], question["kind"]) == ('* "*": ask', "permission")
@@ -143,17 +141,6 @@ def test_it_is_asked_about_with_its_whole_arguments(place: Place, begin: Any) ->
     assert (explained.returncode, "ticket x: ask" in explained.stdout) == (0, True)
 
 
-def test_a_rule_denies_it(place: Place, begin: Any) -> None:
-    """A rule is found by the tool's name."""
-    rest = '[permissions]\nrules = [{ tool = "tick*", do = "deny" }]\n'
-    begin("touch ran", Tools([CALL]), Text("So be it."), rest=rest)
-    chat = place.chat("--yes", "go")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
-    assert [event["status"] for event in chat.seen("tool_ended")] == ["denied"]
-    assert not (place.folder / "ran").exists()
-
-
 STUBBORN = "trap '' TERM; (setsid sleep 600 &); {gate}; sleep 600"
 
 
@@ -170,7 +157,6 @@ def test_a_time_limit_ends_all_that_it_started(place: Place, begin: Any, gate: G
     chat.wait("turn_ended", status="completed")
     assert said_to_model(server) == "before\n[timed out after 0.5 s and was stopped]"
     assert not [process for process in place.processes().values() if "sleep" in process]
-    assert chat.close() == 0
 
 
 def test_a_stop_in_the_middle_leaves_nothing(place: Place, begin: Any, gate: Gate) -> None:
@@ -183,7 +169,6 @@ def test_a_stop_in_the_middle_leaves_nothing(place: Place, begin: Any, gate: Gat
     assert (len(stopped["killed"]) >= 2, stopped["survivors"]) == (True, [])
     assert not [process for process in place.processes().values() if "sleep" in process]
     assert [event["status"] for event in chat.seen("tool_ended")] == ["killed"]
-    assert chat.close() == 0
 
 
 def test_killed_in_the_tool_its_outcome_is_unknown(place: Place, begin: Any, gate: Gate) -> None:
@@ -197,9 +182,7 @@ def test_killed_in_the_tool_its_outcome_is_unknown(place: Place, begin: Any, gat
     assert not wait_gone(place.processes())
     chat = place.chat("--continue")
     chat.wait("recovered", cause="crash")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
+    chat.completes("/queue resume")
     assert "A call without a result may or may not have had its effect" in said_to_model(server)
     assert (place.folder / "ran").read_text() == "x\n"
 
@@ -223,20 +206,6 @@ def test_mutating_says_whether_the_folder_is_looked_at(
     assert (place.folder / "notes.txt").read_text() == ("old\n" if mutating else "new\n")
 
 
-def test_long_output_is_cut_and_kept(place: Place, begin: Any) -> None:
-    """The model gets both ends and the name of the file with all of it."""
-    server = begin("seq 100000", Tools([CALL]), Text("Long."))
-    chat = place.chat("go")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
-    said = said_to_model(server)
-    assert said.startswith("1\n2\n")
-    assert said.endswith("\n99999\n100000")
-    assert "left out; whole output in " in said
-    file = said.partition("whole output in ")[2].partition(":")[0]
-    assert Path(file).read_text().count("\n") == 100000
-
-
 def test_a_project_that_is_not_trusted_brings_no_tool(place: Place, serve: Any) -> None:
     """Its script does not run, and its tool is not there, until `steersman trust`."""
     rest = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
@@ -256,7 +225,6 @@ def test_a_project_that_is_not_trusted_brings_no_tool(place: Place, serve: Any) 
     assert "./ticket.sh" in trusted.stdout
     chat = place.chat("go")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     assert (place.folder / "ran").exists()
 
 

@@ -46,7 +46,6 @@ def test_an_answered_message_is_sent_again_in_another_session(place: Place, serv
     assert "* plan" in chat.ask("/mode")["text"]
     assert chat.ask(f"/resume {first}")["ok"]
     assert said(chat)[-1] == ("assistant", "Blue.")
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("is_held", [True, False])
@@ -55,8 +54,7 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
 ) -> None:
     """What waited comes along, as held as it was; nothing is left to be resumed in the old session."""
     server = serve(Hang(), WRITES, Hang(), Text("Done."), Text("Next."), rest=ALLOWED)
-    chat = place.chat()
-    chat.send("wait")
+    chat = place.chat("wait")
     server.wait_requests(1)
     chat.send({"text": "what is it for?", "as": "queue"}, {"text": "and then?", "as": "queue"})
     chat.wait("accepted", text="and then?")
@@ -117,8 +115,7 @@ def test_where_it_cannot_be_it_changes_nothing(place: Place, serve) -> None:
     server = serve(Text("Hello."), Hang())
     chat = place.chat()
     assert chat.ask("/edit-last anything")["data"] == {"reason": "there is no message yet"}
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert chat.ask("/goal tests pass")["ok"]
     server.wait_requests(2)
     refused = chat.ask("/edit-last anything")

@@ -40,8 +40,7 @@ def test_hooks_get_events_of_subagents_once(place: Place, serve, tmp_path: Path)
         Text("All is well."),
         rest=keep(log, *OF_FAMILY, *OF_SESSIONS),
     )
-    chat = place.chat("--yes")
-    chat.send("report")
+    chat = place.chat("--yes", "report")
     chat.wait("turn_ended", status="completed", session=chat.session)
     chat.send("/finalize")
     assert chat.close() == 0

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from blackbox.terminal import Terminal
 from support import many_commands
 from support.driver import COMMAND, Place
+from support.executed import executed
 from support.patience import seconds
 from support.ports import HeldPort
 
@@ -99,7 +99,7 @@ def dead(hint: str) -> str:
 def ran(environ: Mapping[str, str], folder: Path, commands: list[list[str]], *prefix: str) -> str:
     """Run the commands under an environment; say what is wrong with any of them."""
     program = [*prefix, sys.executable, many_commands.__file__, str(int(seconds(10)))]
-    done = subprocess.run(
+    done = executed(
         program,
         cwd=folder,
         env={
@@ -107,8 +107,6 @@ def ran(environ: Mapping[str, str], folder: Path, commands: list[list[str]], *pr
             **{"PIP_INDEX_URL": "http://127.0.0.1:1/simple", **environ},
         },
         input=json.dumps(commands),
-        capture_output=True,
-        text=True,
         timeout=seconds(120),
     )
     assert done.returncode == 0, done.stderr

@@ -133,7 +133,6 @@ def test_a_session_taken_up_elsewhere_keeps_its_own_folders_rules(place: Place, 
     chat = place.chat("--resume", "last", "--cwd", str(other))
     explained = chat.ask("/permissions explain shell ls")
     assert explained["data"]["do"] == "ask"
-    assert chat.close() == 0
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")

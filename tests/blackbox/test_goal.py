@@ -15,7 +15,7 @@ from blackbox.judged import (
     waits_for,
 )
 from support.driver import Place
-from support.model_server import Behaviour, Door, Hang, Recorded, Status, Text, Tools
+from support.model_server import Behaviour, Door, Hang, Recorded, Status, Text, Tools, shell
 from support.patience import seconds
 from support.until import until
 
@@ -82,7 +82,6 @@ def test_an_agent_that_repeats_itself_is_stopped(place: Place, start: Start) -> 
     wait_goal(chat, "paused", "no_progress")
     assert turns_of(chat) == 2
     assert len(judge.requests) == 2
-    assert chat.close() == 0
 
 
 def test_a_cycle_of_answers_is_no_progress(place: Place, start: Start) -> None:
@@ -92,7 +91,7 @@ def test_a_cycle_of_answers_is_no_progress(place: Place, start: Start) -> None:
     def work(request: Recorded) -> Behaviour:
         if request.body["messages"][-1]["role"] == "tool":
             return Text(next(answers))
-        return Tools([{"tool": "shell", "arguments": {"command": "true"}}])
+        return shell("true")
 
     start(work, Text(GO_ON))
     chat = place.chat("--yes")
@@ -100,7 +99,6 @@ def test_a_cycle_of_answers_is_no_progress(place: Place, start: Start) -> None:
     paused = wait_goal(chat, "paused", "no_progress")
     assert paused["detail"] == "the same 2 answers twice, and no file changed in between"
     assert turns_of(chat) == 4
-    assert chat.close() == 0
 
 
 def test_a_gate_that_cannot_start_pauses_the_goal(place: Place, start: Start) -> None:
@@ -132,7 +130,6 @@ def test_a_gate_that_cannot_start_pauses_the_goal(place: Place, start: Start) ->
         "But the gate `no-gate` cannot be started"
         in chat.ask("/goal next --gate no-gate x")["text"]
     )
-    assert chat.close() == 0
 
 
 def test_changed_files_are_progress(place: Place, start: Start) -> None:
@@ -145,14 +142,13 @@ def test_changed_files_are_progress(place: Place, start: Start) -> None:
         turn = sum(message["role"] == "user" for message in said)
         writes = turn <= 3
         command = f"echo {turn} > out.txt" if writes else "true"
-        return Tools([{"tool": "shell", "arguments": {"command": command}}])
+        return shell(command)
 
     start(work, Text(GO_ON), "max_turns = 9\n")
     chat = place.chat("--yes")
     chat.ask("/goal write for ever")
     wait_goal(chat, "paused", "no_progress")
     assert turns_of(chat) == 4
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize(
@@ -174,7 +170,6 @@ def test_a_judge_that_is_no_use_pauses_the_goal(
     paused = wait_goal(chat, "paused", "judge_unusable")
     assert paused["turns_used"] == turns_of(chat) == 3
     assert [event["verdict"] for event in chat.seen("verdict")] == ["continue"] * 3
-    assert chat.close() == 0
 
 
 def test_a_persons_message_goes_first(place: Place, start: Start) -> None:
@@ -239,7 +234,6 @@ def test_a_stop_amid_turns_that_begin_every_moment(place: Place, start: Start) -
         receipt = chat.seen("interrupting")[number:] or [paused]
         assert begun[-1]["seq"] < receipt[0]["seq"] <= min(paused["seq"], stopped[-1]["seq"])
         assert len(agent.requests) <= len(begun)  # the server may note one late that was cut off
-    assert chat.close() == 0
 
 
 def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
@@ -260,7 +254,6 @@ def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
     assert said == [("gate", "continue"), ("gate", "continue"), ("judge", "done")]
     assert len(judge.requests) == 1
     assert (place.folder / "log").read_text().split() == ["ran", "ran"]
-    assert chat.close() == 0
 
 
 def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Start) -> None:
@@ -279,7 +272,6 @@ def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Sta
         ("first", 2),
         ("second", 1),
     ]
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly

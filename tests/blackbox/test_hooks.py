@@ -83,8 +83,7 @@ def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
     rest += hook("turn_started", "sh", "-c", "sleep 60 & sleep 60", timeout=0.3)
     rest += hook("turn_ended", "sh", "-c", "echo last")
     serve(Text("hello"), rest=rest)
-    chat = place.chat()
-    chat.send("hi")
+    chat = place.chat("hi")
     ended = chat.wait("turn_ended")
     assert ended["status"] == "completed"
     assert chat.close() == 0

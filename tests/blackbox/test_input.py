@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from support.driver import COMMAND, Gate, Place, shape
-from support.model_server import ModelServer, Status, Text, Tools
+from support.model_server import ModelServer, Status, Text, Tools, shell
 from support.patience import seconds
 
 from steersman.gateway.commands.registry import NAMES
 from steersman.gateway.typed_text import ELSEWHERE
 
-ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
+ASK = shell("touch made")
 
 
 def prompts(server: ModelServer) -> list[str]:
@@ -73,7 +73,6 @@ def test_a_line_of_five_megabytes_is_taken_whole(place: Place, serve) -> None:
     chat = place.chat()
     chat.send({"text": f"{text}end"})
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     assert server.requests[0].prompt == f"{text}end"
 
 
@@ -92,33 +91,13 @@ def test_the_end_of_input_denies_what_is_asked(place: Place, serve) -> None:
 
 def test_exit_in_the_middle_leaves_in_order(place: Place, serve, gate: Gate) -> None:
     """`/exit` stops what runs, keeps everything, reads no further line, and exits with 0."""
-    server = serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("No."))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    server = serve(Tools([gate.call]), Text("No."))
+    chat = place.at_work(gate)
     chat.send("/exit", "never said")
     assert chat.ended() == 0
     assert chat.kinds()[-1] == "session_suspended"
     assert [event["status"] for event in chat.seen("turn_ended")] == ["interrupted"]
     assert len(server.requests) == 1
-
-
-def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
-    """Slash commands are carried out in the middle of a turn, each with one receipt and result."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
-    for command in ("/help", "/queue", "/queue list", "/inspect", "/QUEUE", "/queue pop 9"):
-        result = chat.ask(command.lower()) if command != "/QUEUE" else chat.ask("/queue")
-        receipt = chat.seen("accepted", id=result["id"])
-        assert [event["as"] for event in receipt] == ["command"]
-        assert isinstance(result["data"], dict)
-    assert not chat.seen("result", name="queue")[-1]["ok"]
-    assert not chat.seen("turn_ended")
-    gate.open()
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_a_command_carries_its_client_id(place: Place, serve) -> None:
@@ -131,19 +110,12 @@ def test_a_command_carries_its_client_id(place: Place, serve) -> None:
     assert (accepted["id"], accepted["client_id"]) == (result["id"], "mine")
     assert result["client_id"] == "mine"
     assert result["data"] == {"session": chat.session, "state": "open", "items": []}
-    assert chat.close() == 0
 
 
 def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate) -> None:
     """`/queue` right behind a message shows it, and `/queue pop` takes that one back."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Done."),
-        top='busy_input_mode = "queue"',
-    )
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(Tools([gate.call]), Text("Done."), top='busy_input_mode = "queue"')
+    chat = place.at_work(gate)
     chat.send("one", "two", "/queue")
     texts = [item["text"] for item in chat.wait("result")["data"]["items"]]
     assert texts == ["work", "one", "two"]
@@ -178,11 +150,7 @@ def test_an_output_that_is_closed_ends_the_program(
     place: Place, serve, gate: Gate, prefix: tuple[str, ...]
 ) -> None:
     """When the reader goes away, the program leaves in order, and its session can be taken up."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Fine."),
-        top='busy_input_mode = "queue"',
-    )
+    serve(Tools([gate.call]), Text("Fine."), top='busy_input_mode = "queue"')
     place.command = (*prefix, *place.command)
     process = place.start("chat", "--json", "--yes")
     assert process.stdin is not None
@@ -201,7 +169,6 @@ def test_an_output_that_is_closed_ends_the_program(
     later = place.chat("--continue")
     items = later.wait("recovered", cause="exit")["items"]
     assert [item["text"] for item in items] == ["work", "more"]
-    assert later.close() == 0
 
 
 # One message ------------------------------------------------------------------------------------------
@@ -288,7 +255,7 @@ def test_half_a_surrogate_does_no_harm(place: Place, serve) -> None:
 
 def test_no_secret_of_the_environment_reaches_a_tool(place: Place, serve) -> None:
     """Keys of the runtime's environment are neither in a tool's environment nor in the journal."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "env; true"}}]), Text("Done."))
+    serve(shell("env; true"), Text("Done."))
     place.environ["MY_API_KEY"] = "sk-very-secret-4711"
     ran = place.run("chat", "--yes", "show it")
     assert ran.returncode == 0
@@ -332,11 +299,8 @@ def _listed(place: Place) -> list[dict[str, Any]]:
 
 def test_piped_lines_run_after_a_stop(place: Place, serve, gate: Gate) -> None:
     """What was held stays held; a line that is piped in afterwards is answered."""
-    work = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([work]), Text("Hi."), Text("Hi again."))
-    chat = place.chat("--yes")
-    chat.send("first")
-    gate.wait()
+    server = serve(Tools([gate.call]), Text("Hi."), Text("Hi again."))
+    chat = place.at_work(gate, "first")
     chat.send({"text": "second", "as": "queue"})
     chat.wait("accepted", number=2)
     chat.send("/stop")

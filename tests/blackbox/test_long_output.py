@@ -28,8 +28,7 @@ def test_a_long_output_is_sent_in_part_and_read_on_without_a_question(place: Pla
 
     with ModelServer(behave) as server:
         place.configure(server.base_url, rest=RULES)
-        chat = place.chat()
-        chat.send("count")
+        chat = place.chat("count")
         chat.wait("turn_ended", status="completed")
         assert not chat.seen("question")
         assert chat.close() == 0
@@ -45,8 +44,7 @@ def test_other_files_outside_the_folder_are_still_asked_about(place: Place) -> N
     answers = iter([Tools([{"tool": "read", "arguments": {"path": str(other)}}]), Text("Done.")])
     with ModelServer(lambda request: next(answers)) as server:
         place.configure(server.base_url, rest=RULES)
-        chat = place.chat()
-        chat.send("look")
+        chat = place.chat("look")
         question = chat.wait("question")
         assert question["tool"] == "read"
         chat.kill()
@@ -111,8 +109,7 @@ def test_a_long_report_of_a_subagent_is_read_on_without_a_question(place: Place,
 
     with ModelServer(behave) as server:
         place.configure(server.base_url, rest=RULES)
-        chat = place.chat()
-        chat.send("begin")
+        chat = place.chat("begin")
         chat.wait("turn_ended", status="completed", session=chat.session)
         assert not chat.seen("question")
         assert chat.close() == 0

@@ -45,8 +45,7 @@ def limited(place: Place):
 def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
     """`allow` is for as many calls again, `always` for the rest of the turn; nothing is lost."""
     server = limited(9)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     asked = chat.wait("question")
     assert (asked["tool"], asked["arguments"]) == ("continue", {"model_calls": 2})
     assert asked["rule"] == "max_steps = 2"
@@ -60,14 +59,12 @@ def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:
     assert len(server.requests) == 10
     assert len(chat.seen("question")) == 2
     assert [event["choice"] for event in chat.seen("answered")] == ["allow", "always"]
-    assert chat.close() == 0
 
 
 def test_a_turn_that_may_not_go_on_is_resumed_where_it_was(place: Place, limited) -> None:
     """`deny` stops it with a hint; a resumed turn may make as many calls again, and says so again."""
     server = limited(5)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     chat.answer(chat.wait("question"), "deny")
     error = chat.wait("error", code="limit_reached")
     assert "2 model calls in a turn" in error["text"]
@@ -78,14 +75,12 @@ def test_a_turn_that_may_not_go_on_is_resumed_where_it_was(place: Place, limited
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 6
     assert [message["content"] for message in server.requests[-1].body["messages"]].count("go") == 1
-    assert chat.close() == 0
 
 
 def test_a_stop_withdraws_the_question_and_a_steer_waits_for_it(place: Place, limited) -> None:
     """A steer while the person is asked enters with the next call; `/stop` ends turn and question."""
     server = limited(9)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     asked = chat.wait("question")
     chat.send({"text": "and be quick", "as": "steer"})
     chat.wait("accepted")
@@ -96,7 +91,6 @@ def test_a_stop_withdraws_the_question_and_a_steer_waits_for_it(place: Place, li
     chat.send("/stop")
     chat.wait("turn_ended", status="interrupted")
     assert chat.seen("answered")[-1]["choice"] == "withdrawn"
-    assert chat.close() == 0
 
 
 def test_the_question_is_open_for_who_attaches_and_gone_after_a_crash(
@@ -104,8 +98,7 @@ def test_the_question_is_open_for_who_attaches_and_gone_after_a_crash(
 ) -> None:
     """After kill -9 nothing runs and nothing is asked; resume goes on."""
     server = limited(3)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     asked = chat.wait("question")
     attached = place.start("attach", "last", "--json")
     assert attached.stdout is not None
@@ -115,10 +108,8 @@ def test_the_question_is_open_for_who_attaches_and_gone_after_a_crash(
     chat.kill()
     again = place.chat("--continue")
     again.wait("recovered")
-    again.send("/queue resume")
-    again.wait("turn_ended", status="completed")
+    again.completes("/queue resume")
     assert len(server.requests) == 4
-    assert again.close() == 0
 
 
 def test_where_nobody_can_be_asked_it_stops_and_can_be_resumed(place: Place, limited) -> None:
@@ -131,7 +122,5 @@ def test_where_nobody_can_be_asked_it_stops_and_can_be_resumed(place: Place, lim
     assert HINT in said
     chat = place.chat("--continue")
     chat.wait("recovered")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume")
     assert len(server.requests) == 4
-    assert chat.close() == 0

@@ -33,8 +33,7 @@ def test_a_plan_only_looks(place: Place, serve) -> None:
     assert chat.ask("/permissions")["text"].splitlines()[-1].startswith("Mode plan: only tools")
     explained = chat.ask("/permissions explain write x")
     assert (explained["data"]["do"], explained["data"]["rule"]) == ("deny", "mode plan")
-    chat.send("what would you do?")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("what would you do?")
     assert [(event["tool"], event["status"]) for event in chat.seen("tool_ended")] == [
         ("read", "ok"),
         ("write", "denied"),
@@ -52,12 +51,10 @@ def test_a_plan_only_looks(place: Place, serve) -> None:
     assert chat.ask("/mode")["data"]["mode"] == "plan"
     chat.send({"command": "mode", "arguments": {"mode": "edits"}})
     chat.wait("mode", mode="edits")
-    chat.send("do it")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("do it")
     assert (place.folder / "made.txt").read_text() == "x\n"
     assert not (place.folder / "ran.txt").exists()
     assert chat.ask("/mode sideways")["ok"] is False
-    assert chat.close() == 0
 
 
 def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
@@ -84,12 +81,10 @@ def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
     ends = [event["status"] for event in chat.seen("tool_ended")]
     assert ends == ["ok", "denied", "denied", "denied", "denied", "denied"]
     assert chat.ask("/mode all")["ok"]
-    chat.send("again")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("again")
     assert [event["status"] for event in chat.seen("tool_ended")[6:]] == ["ok", "denied"]
     assert (place.folder / "ran.txt").exists()
     assert not (place.folder / "secret.txt").exists()
-    assert chat.close() == 0
 
 
 def test_only_a_person_raises_the_mode(place: Place, serve) -> None:

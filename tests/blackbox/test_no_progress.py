@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.driver import Place
-from support.model_server import ModelServer, Recorded, Text, Tools
+from support.model_server import ModelServer, Recorded, Text, Tools, shell
 
 WRONG = {"tool": "read", "arguments": {"path": "notes.tx"}}
 LOOPS: dict[str, list[dict[str, Any]]] = {
@@ -65,8 +65,7 @@ def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) 
 def test_a_person_is_asked(place: Place, model) -> None:
     """`allow` lets it try as often again, `deny` ends the turn; `explain` names the row."""
     server = model(looping([WRONG]))
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     told = chat.wait("no_progress", did="told")
     assert (told["kind"], told["streak"]) == ("calls", 3)
     assert "notes.tx" in told["evidence"]
@@ -93,12 +92,10 @@ def test_always_lets_a_turn_repeat_itself(place: Place, model) -> None:
         return Tools([WRONG]) if next(number) < 12 else Text("Enough.")
 
     model(behave)
-    chat = place.chat()
-    chat.send("go")
+    chat = place.chat("go")
     chat.answer(chat.wait("question"), "always")
     chat.wait("turn_ended", status="completed")
     assert len(chat.seen("question")) == 1
-    assert chat.close() == 0
 
 
 def test_a_told_model_that_changes_its_way_goes_on(place: Place, model) -> None:
@@ -131,14 +128,12 @@ def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model)
         )
     )
     server = model(lambda request: next(said))
-    chat = place.chat("--yes")
-    chat.send("fix it")
+    chat = place.chat("--yes", "fix it")
     chat.wait_text("does not fit the facts")
     facts = chat.wait("turn_ended", status="completed")["facts"]
     assert (facts["text"], facts["changed"], facts["all"]) == ("No file was changed.", [], True)
     assert "[Facts] no file was changed in this turn." in server.requests[-1].prompt
     assert len(server.requests) == 3
-    assert chat.close() == 0
 
 
 def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
@@ -146,7 +141,7 @@ def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
     said = iter(
         (
             Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "x\n"}}]),
-            Tools([{"tool": "shell", "arguments": {"command": "exit 3"}}]),
+            shell("exit 3"),
             Text("It fails."),
         )
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
-from support.model_server import Text, Tools
+from support.model_server import Text, Tools, shell
 
 KID = {"task": "count the stars", "name": "kid", "agent": "scout"}
 BACK = {"task": "watch the sky", "name": "back", "agent": "scout", "background": True}
@@ -15,21 +15,16 @@ DETACH = '[agents.scout]\nmodel = "main"\non_parent_interrupt = "detach"\n'
 SCOUT = '[agents.scout]\nmodel = "main"\n'
 
 
-def shell(command: str, match: str) -> Tools:
-    """A child's wish to run a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}], match=match)
-
-
 def begin(place: Place, serve: Any, *gates: Gate, **config: str) -> tuple[Chat, list[int]]:
     """Start a chat whose agent waits for `kid`; with a second gate `back` works in the background."""
     kids = (KID, BACK)[: len(gates)]
     wishes = [{"tool": "delegate", "arguments": kid} for kid in reversed(kids)]
     commands = (
-        shell(gate.command, match) for gate, match in zip(gates, ("stars", "sky"), strict=False)
+        shell(gate.command, match=match)
+        for gate, match in zip(gates, ("stars", "sky"), strict=False)
     )
     serve(Tools(wishes, match="build"), *commands, Text("All is well."), **config)
-    chat = place.chat("--yes")
-    chat.send("build the report")
+    chat = place.chat("--yes", "build the report")
     return chat, [gate.wait() for gate in gates]
 
 
@@ -81,9 +76,7 @@ def test_a_patient_stop_is_handed_to_the_child(place: Place, serve: Any, gate: G
         top='interrupt_at = "boundary"',
         rest=SCOUT,
     )
-    chat = place.chat("--yes")
-    chat.send("build the report")
-    gate.wait()
+    chat = place.at_work(gate, "build the report")
     assert explained(chat, "please just stop")["kid"] == ("boundary", "interrupt-at-boundary-1")
     chat.send("please just stop")
     chat.wait("notice", text="Stopping after delegate")
@@ -137,11 +130,10 @@ def test_what_dies_two_levels_below_is_on_the_receipt(
         Tools(
             [{"tool": "delegate", "arguments": {**KID, "name": "b", "task": "x"}}], match="stars"
         ),
-        shell(gate.command, "x"),
+        shell(gate.command, match="x"),
         rest=SCOUT,
     )
-    chat = place.chat("--yes")
-    chat.send("build the report")
+    chat = place.chat("--yes", "build the report")
     pid, session = gate.wait(), chat.session
     chat.send(how)
     stopped = chat.wait("stopped", session=session)
@@ -160,13 +152,11 @@ def test_a_child_of_a_child_ends_once(place: Place, serve: Any, gate: Gate, how:
         Tools(
             [{"tool": "delegate", "arguments": {**KID, "name": "b", "task": "x"}}], match="stars"
         ),
-        shell(gate.command, "x"),
+        shell(gate.command, match="x"),
         Text("All is well."),
         rest=SCOUT,
     )
-    chat = place.chat("--yes")
-    chat.send("build the report")
-    gate.wait()
+    chat = place.at_work(gate, "build the report")
     if how == "/stop":
         chat.send(how)
         chat.wait("stopped", session=chat.session)

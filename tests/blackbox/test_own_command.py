@@ -29,8 +29,7 @@ def test_the_output_is_the_persons_until_it_is_shared(place: Place, serve) -> No
     assert (end["state"], end["exit_code"], end["survivors"]) == ("exited", 3, [])
     printed = "".join(event["output"] for event in chat.seen("own_command"))
     assert printed.startswith("twelve\n")
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert "twelve" not in json.dumps(server.requests[-1].body)
     shared = chat.ask("/share stop guessing, look")
     assert (shared["data"]["exit_code"], shared["data"]["bytes"]) == (3, len("twelve\nred"))
@@ -39,15 +38,13 @@ def test_the_output_is_the_persons_until_it_is_shared(place: Place, serve) -> No
     assert "stop guessing, look" in said
     assert "twelve\nred" in said
     assert "exit code 3" in said
-    assert chat.close() == 0
 
 
 @pytest.mark.checks_data("/kill")
 def test_it_is_stopped_and_stops_nothing(place: Place, serve, gate: Gate) -> None:
     """`/stop` leaves it, `/kill` ends its whole tree and leaves the turn; a kill -9 ends both."""
     serve(Hang(match="wait"), Text("Well."))
-    chat = place.chat()
-    chat.send("wait")
+    chat = place.chat("wait")
     chat.wait("turn_started")
     chat.send(f"!setsid sh -c '{gate.command}' & wait")
     daemon = gate.wait()

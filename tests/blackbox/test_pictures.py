@@ -37,15 +37,13 @@ def test_a_picture_is_sent_and_sent_again(
     """The next call begins with the same bytes, also after a kill -9."""
     server = serve(Text("A pixel."), provider=provider, model=model)
     (place.folder / "shot.png").write_bytes(PIXEL)
-    chat = place.chat()
-    chat.send("what is in @shot.png?")
+    chat = place.chat("what is in @shot.png?")
     chat.wait_text("Attached shot.png (picture, 70 bytes)")
     chat.wait("turn_ended", status="completed")
     (place.folder / "shot.png").unlink()
     chat.kill()
     chat = place.chat("--continue")
-    chat.send("sure?")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("sure?")
     first, again = user_parts(server, 0), user_parts(server, 1)
     assert part in first[0]
     assert "what is in @shot.png?" in json.dumps(first)
@@ -56,15 +54,13 @@ def test_a_picture_is_sent_and_sent_again(
         json.loads(json.dumps(again[0]).replace(', "cache_control": {"type": "ephemeral"}', ""))
         == cleaned
     )
-    assert chat.close() == 0
 
 
 def test_a_model_of_text_gets_none(place: Place, serve) -> None:
     """The person is told, with the key that says otherwise; a picture that is too large is not sent."""
     server = serve(Text("Well."))
     (place.folder / "shot.png").write_bytes(PIXEL)
-    chat = place.chat()
-    chat.send("what is in @shot.png?")
+    chat = place.chat("what is in @shot.png?")
     chat.wait_text(
         "Not attached: shot.png: the model is not known to take pictures; `images = true`"
     )
@@ -73,8 +69,6 @@ def test_a_model_of_text_gets_none(place: Place, serve) -> None:
     assert chat.close() == 0
     place.configure(server.base_url, model="images = true")
     (place.folder / "shot.png").write_bytes(PIXEL + b"\0" * 2_000_000)
-    chat = place.chat()
-    chat.send("what is in @shot.png?")
+    chat = place.chat("what is in @shot.png?")
     chat.wait_text("a picture may have 2.0 MB at most")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0

@@ -36,8 +36,7 @@ def settle(place: Place, other: Place) -> None:
 def worked(place: Place) -> str:
     """A session that wrote a file and a long output."""
     (place.folder / "a.txt").write_text("old")
-    chat = place.chat("--yes")
-    chat.send("go")
+    chat = place.chat("--yes", "go")
     chat.wait("turn_ended")
     assert chat.close() == 0
     return chat.session

@@ -35,7 +35,6 @@ def test_an_answer_is_copied_and_the_window_explained(place: Place, serve) -> No
     assert (found["data"]["window"], found["data"]["messages"]) == (50000, 2)
     assert found["data"]["counted"] > 0
     assert "% full" in found["text"]
-    assert chat.close() == 0
 
 
 @pytest.mark.checks_data("/init")
@@ -51,7 +50,6 @@ def test_init_has_the_agent_write_the_file(place: Place, serve) -> None:
     chat.answer(question, "allow")
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "AGENTS.md").read_text() == "make test\n"
-    assert chat.close() == 0
 
 
 def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
@@ -72,19 +70,16 @@ def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
     assert chat.wait("accepted")["as"] == "turn"
     chat.wait("turn_ended", status="completed")
     assert last_text(server).endswith("Stop guessing. Fix parser in parser now.")
-    chat.send("/plain carefully")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/plain carefully")
     assert last_text(server).endswith("Review this.\n\ncarefully")
     chat.send("/ours x")
     assert chat.wait("rejected")["reason"] == "unknown_command"
     assert chat.ask("/help")["data"]["templates"] == ["fix", "plain"]
     (place.folder / "steersman.toml").write_text("")
     assert place.run("trust", "--yes").returncode == 0
-    chat.send("/ours x")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/ours x")
     assert last_text(server).endswith("Ours: x")
     assert "link" not in chat.ask("/help")["data"]["templates"]
-    assert chat.close() == 0
 
 
 def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> None:
@@ -100,8 +95,7 @@ def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> Non
         for path in (skill / "SKILL.md", place.home / "skills" / "secret.txt")
     ]
     server = serve(Tools(reads), Text("Done."))
-    chat = place.chat()
-    chat.send("release it")
+    chat = place.chat("release it")
     question = chat.wait("question")
     assert question["arguments"] == reads[1]["arguments"]
     chat.answer(question, "deny")
@@ -110,4 +104,3 @@ def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> Non
     assert f"- release: How to release. ({skill / 'SKILL.md'})" in told
     assert "Tag it." not in told
     assert "Tag it." in json.dumps(server.requests[-1].body["messages"])
-    assert chat.close() == 0

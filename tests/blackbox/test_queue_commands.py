@@ -8,19 +8,6 @@ checks_data = pytest.mark.checks_data
 QUEUE = 'busy_input_mode = "queue"'
 
 
-def at_work(place: Place, gate: Gate) -> Chat:
-    """Start a chat whose turn runs a tool until the gate opens."""
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
-    return chat
-
-
-def waiting(gate: Gate) -> Tools:
-    """Answer the first request with a tool call that waits for the gate."""
-    return Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
-
-
 def texts(chat: Chat) -> list[tuple[int, str, str]]:
     """Return number, state and text of what is there, in order."""
     items = chat.ask("/queue")["data"]["items"]
@@ -35,8 +22,8 @@ def prompts(server: ModelServer) -> list[str]:
 @checks_data("/queue", "/queue add", "/queue edit", "/queue move", "/queue pop")
 def test_the_queue_is_put_in_order_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     """Added, edited, moved and popped messages run as they were left; their numbers stay."""
-    server = serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
     chat.send("one", "two")
     added = chat.ask("/queue add don't forget three")
     assert (added["ok"], added["data"]["number"]) == (True, 4)
@@ -61,32 +48,30 @@ def test_the_queue_is_put_in_order_while_a_turn_runs(place: Place, serve, gate: 
 @pytest.mark.parametrize("verb", ["steer 5", "pop 5", "edit 5 x", "move 5 1", "resume 5"])
 def test_a_number_that_is_not_there_is_named(place: Place, serve, gate: Gate, verb: str) -> None:
     """Each verb says which number it looked for."""
-    serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
     result = chat.ask(f"/queue {verb}")
     assert (result["ok"], result["text"]) == (False, "No queued item #5")
     gate.open()
-    assert chat.close() == 0
 
 
 @checks_data("/queue clear")
 def test_clear_leaves_what_runs(place: Place, serve, gate: Gate) -> None:
     """What waits is withdrawn, the running turn goes on to its end."""
-    server = serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
     chat.send("one", "two")
     assert chat.ask("/queue clear")["data"]["withdrawn"] == [2, 3]
     gate.open()
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     assert prompts(server) == ["work"]
 
 
 @checks_data("/queue hold", "/queue resume")
 def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     """Held messages stay when the turn ends; the one that is named runs first."""
-    server = serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
     chat.send("one", "two")
     assert chat.ask("/queue hold")["data"]["state"] == "held"
     gate.open()
@@ -103,8 +88,8 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
 @checks_data("/queue on", "/queue off")
 def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate) -> None:
     """On, a message waits whatever the mode; the choice is still there after a kill."""
-    serve(waiting(gate), Text("Done."))
-    chat = at_work(place, gate)
+    serve(Tools([gate.call]), Text("Done."))
+    chat = place.at_work(gate)
     assert chat.ask("/queue on")["data"]["auto_queue"] is True
     chat.send("later")
     assert chat.wait("accepted", **{"as": "queue"})["number"] == 2
@@ -119,8 +104,8 @@ def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate)
 
 def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gate: Gate) -> None:
     """What finds no room is refused with its text, by the result and by the event."""
-    serve(waiting(gate), Text("Done."), top=QUEUE, rest="[auto_queue]\nmax_queue_size = 1")
-    chat = at_work(place, gate)
+    serve(Tools([gate.call]), Text("Done."), top=QUEUE, rest="[auto_queue]\nmax_queue_size = 1")
+    chat = place.at_work(gate)
     assert chat.ask("/queue add one")["ok"]
     result = chat.ask("/queue add two")
     assert (result["ok"], result["data"]["text"]) == (False, "two")
@@ -134,8 +119,8 @@ def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gat
 
 def test_a_new_session_asks_about_what_waits(place: Place, serve, gate: Gate) -> None:
     """`/new` names what would end with the session; `--yes` begins another all the same."""
-    serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
     chat.send("later")
     chat.wait("accepted", **{"as": "queue"})
     asked = chat.ask("/new")
@@ -149,26 +134,18 @@ def test_a_new_session_asks_about_what_waits(place: Place, serve, gate: Gate) ->
 def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gate) -> None:
     """With `continue` the next queued message starts automatically after a stop."""
     rest = '[auto_queue]\nafter_interrupt = "continue"'
-    server = serve(waiting(gate), Text("Done."), top=QUEUE, rest=rest)
-    chat = at_work(place, gate)
+    server = serve(Tools([gate.call]), Text("Done."), top=QUEUE, rest=rest)
+    chat = place.at_work(gate)
     chat.send("one")
     chat.wait("accepted", **{"as": "queue"})
-    chat.send("/stop")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
+    chat.completes("/stop")
     assert prompts(server) == ["work", "one"]
 
 
 def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     """What is not held needs no resume; what is runs after the turn, and is not said to run now."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
-        Text("Done."),
-        top='busy_input_mode = "queue"',
-    )
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
     chat.send("two")
     chat.wait("accepted", **{"as": "queue"})
     assert chat.ask("/queue resume")["text"] == "The queue is not held."
@@ -177,7 +154,6 @@ def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_the_oldest_that_was_interrupted_is_resumed_first(place: Place, serve) -> None:

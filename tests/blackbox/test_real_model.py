@@ -100,7 +100,6 @@ def test_a_stop_ends_an_answer(small: Place) -> None:
     assert chat.wait("turn_ended")["status"] == "interrupted"
     chat.send("say hello")
     assert chat.wait("turn_ended", timeout=LONG)["status"] == "completed"
-    assert chat.close() == 0
 
 
 def test_kill_9_amid_an_answer(small: Place) -> None:
@@ -114,7 +113,6 @@ def test_kill_9_amid_an_answer(small: Place) -> None:
     again.send("/queue resume")
     again.wait("turn_ended", status="completed", timeout=LONG)
     assert "oat milk" in "".join(event["delta"] for event in again.seen("text"))
-    assert again.close() == 0
 
 
 def test_a_steer_joins_the_turn(small: Place) -> None:
@@ -126,7 +124,6 @@ def test_a_steer_joins_the_turn(small: Place) -> None:
     chat.wait("turn_ended", timeout=LONG)
     surveys = [event for event in chat.seen("tool_started") if event["tool"] == "survey"]
     assert "pear" in surveys[-1]["arguments"]["request"]
-    assert chat.close() == 0
 
 
 def test_an_interrupt_while_the_model_is_loaded(small: Place) -> None:
@@ -147,4 +144,3 @@ def test_a_conversation_is_summed_up_in_a_small_window(place: Place) -> None:
         chat.wait("turn_ended", timeout=LONG)
     chat.send("/compact keep the name of the boat")
     chat.wait("compacted", timeout=LONG)
-    assert chat.close() == 0

@@ -18,8 +18,7 @@ def test_a_resumed_session_shows_how_it_ended(place: Place, serve) -> None:
     first.send({"text": "one\ntwo\nthree\nfour"})
     first.wait("turn_ended")
     first.close()
-    second = place.chat()
-    second.send("colours")
+    second = place.chat("colours")
     second.wait("turn_ended")
     reply = second.ask(f"/resume {first.session}")
     assert second.close() == 0

@@ -16,12 +16,9 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     place: Place, serve, gate: Gate
 ) -> None:
     """A route of the configuration queues what would interrupt; another terminal changes the table."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
     interrupts = 'busy_input_mode = "interrupt"'
-    serve(Tools([call]), Text("One."), Text("Two."), rest=WAIT, top=interrupts)
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(Tools([gate.call]), Text("One."), Text("Two."), rest=WAIT, top=interrupts)
+    chat = place.at_work(gate)
     chat.send("something else")
     taken = chat.wait("accepted", **{"as": "queue"})
     assert (taken["rule"], taken["ack"]) == ("later", "queued")
@@ -31,7 +28,6 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> None:
@@ -39,7 +35,7 @@ def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> N
     call = {"task": "count the stars", "name": "kid"}
     serve(
         Tools([{"tool": "delegate", "arguments": call}], match="build the report"),
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="count the stars"),
+        Tools([gate.call], match="count the stars"),
         Text("Fine."),
         rest='[routing]\ntable = "cancel-on-message"\nunsafe = true\n',
         top='busy_input_mode = "interrupt"',
@@ -53,4 +49,3 @@ def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> N
     gate.wait()
     chat.send("how is it going?")
     assert chat.wait("child_ended", name="kid")["status"] == "cancelled"
-    assert chat.close() == 0

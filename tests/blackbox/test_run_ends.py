@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Chat, Gate, Place
+from support.driver import COMMAND, Gate, Place
 from support.model_server import Text
 from support.patience import seconds
 
@@ -82,18 +82,11 @@ def state(place: Place) -> str:
     return str(newest["result"] or newest["state"])
 
 
-def run(place: Place, *arguments: str) -> Chat:
-    """Start `steersman run --json`."""
-    chat = Chat(place, (*COMMAND, "run", "--json", *arguments))
-    place.chats.append(chat)
-    return chat
-
-
 @pytest.mark.nightly
 def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Gate) -> None:
     """A chat says how the run goes on and does not take it up itself; so does the list."""
     (place.folder / "halting.toml").write_text(STOPPED.format(command=gate.command))
-    chat = run(place, "halting.toml")
+    chat = place.job("halting.toml")
     gate.wait()
     assert chat.signal(signal.SIGINT) == 130
     name = chat.session
@@ -110,7 +103,6 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     beside.wait("notice", text=lambda text: way in text and "workflow halting" in text)
     beside.send(f"/queue restore {name}")
     beside.wait_text("not a chat")
-    assert beside.close() == 0
 
 
 @pytest.mark.nightly
@@ -175,11 +167,10 @@ def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     server = serve(Text("A word."))
     (place.folder / "outer.toml").write_text(OUTER)
     (place.folder / "inner.toml").write_text(INNER)
-    chat = run(place, "outer.toml")
+    chat = place.job("outer.toml")
     ended = chat.wait("run_ended", session=chat.session)
     assert (ended["status"], ended["output"]) == ("succeeded", "A word.")
     assert "poet of the inner file" in str(server.requests[0].body)
-    assert chat.close() == 0
 
 
 def test_a_run_that_takes_too_long_says_so(place: Place) -> None:
@@ -197,7 +188,7 @@ def test_the_time_limit_of_a_run_counts_on_when_it_is_resumed(place: Place, gate
     limited = STOPPED.replace('"halting"', '"halting"\ntimeout = 600.0')
     text = limited.format(command=gate.command) + SLOW[SLOW.rindex("[[step]]") :]
     (place.folder / "halting.toml").write_text(text)
-    chat = run(place, "halting.toml")
+    chat = place.job("halting.toml")
     gate.wait()
     assert chat.signal(signal.SIGINT) == 130
     home = sqlite3.connect(place.home / "state" / "journal.db")

@@ -52,4 +52,3 @@ def test_commands_say_the_same_everywhere(scripted: Place) -> None:
     chat.send("/stop")
     chat.wait("turn_ended")
     chat.ask("/queue clear")
-    assert chat.close() == 0

@@ -30,7 +30,7 @@ def test_the_last_message_is_sent_again_at_a_server(place: Place, serve) -> None
 
 def test_what_a_dead_server_left_is_announced_by_the_next(place: Place, serve, gate: Gate) -> None:
     """Who takes the session up there reads of the crash and of the call of unknown outcome."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    serve(Tools([gate.call]), Text("Done."))
     with (
         closing(Served(place)) as web,
         closing(Terminal(place, [*COMMAND, "chat", "--yes"])) as one,

@@ -47,7 +47,7 @@ def test_a_run_goes_on_with_the_model_that_was_asked_for(
     place: Place, serve, other: ModelServer, gate: Gate
 ) -> None:
     """Killed in its second step and resumed without `--model`: each step's agent has that model."""
-    shell = Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+    shell = Tools([gate.call])
     server = serve(Text("Begun."), shell, Text("Done."), rest=own_model(other))
     (place.folder / "two.toml").write_text(WORKFLOW, "utf-8")
     program = place.start("run", "two.toml", "--model", "main", "--yes")

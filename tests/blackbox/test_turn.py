@@ -4,7 +4,7 @@ import itertools
 from datetime import datetime
 
 from support.driver import Gate, Place, shape
-from support.model_server import ModelServer, Text, Tools
+from support.model_server import ModelServer, Text, Tools, shell
 
 COMMON = ["type", "seq", "time", "session"]
 FIELDS = {
@@ -35,7 +35,7 @@ WORK = (
             },
         ]
     ),
-    Tools([{"tool": "shell", "arguments": {"command": "cat new/list.txt; echo three"}}]),
+    shell("cat new/list.txt; echo three"),
     Tools([{"tool": "progress", "arguments": {"done": 3, "total": 3, "unit": "file"}}]),
     Text("All done."),
 )
@@ -97,8 +97,7 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
     """Each event has the common fields first and all of its own; journal numbers rise densely."""
     serve(*WORK)
     (place.folder / "notes.txt").write_text("hello world\n")
-    chat = place.chat()
-    chat.send("put my notes in order")
+    chat = place.chat("put my notes in order")
     for _ in range(3):
         chat.answer(chat.wait("question"), "allow")
     chat.wait("turn_ended")
@@ -124,8 +123,7 @@ def test_the_last_lines_of_a_long_command_are_reported(place: Place, serve, gate
     long = f"seq 1 30; printf 'half\\rdone'; {gate.command}; echo over"
     calls = [{"tool": "shell", "arguments": {"command": one}} for one in ("echo short", long)]
     serve(*(Tools([call]) for call in calls), Text("Well."))
-    chat = place.chat("--yes")
-    chat.send("work")
+    chat = place.chat("--yes", "work")
     output = chat.wait("output")
     assert output["text"].split("\n") == [*(str(n) for n in range(22, 31)), "done"]
     assert (output["call"], output["seq"]) == ("t1.s2.c1", None)
@@ -138,17 +136,13 @@ def test_the_last_lines_of_a_long_command_are_reported(place: Place, serve, gate
 
 def test_a_denied_call_does_not_run_and_the_model_gets_the_reason(place: Place, serve) -> None:
     """A denied call doesn't run, the turn goes on, and the model reads that the user said no."""
-    server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": "touch made.txt"}}]), Text("Very well.")
-    )
-    chat = place.chat()
-    chat.send("make a file")
+    server = serve(shell("touch made.txt"), Text("Very well."))
+    chat = place.chat("make a file")
     question = chat.wait("question", tool="shell")
     assert question["arguments"] == {"command": "touch made.txt"}
     chat.answer(question, "deny")
     assert chat.wait("tool_ended")["status"] == "denied"
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     assert not (place.folder / "made.txt").exists()
     assert "the user said no" in bodies(server)[-1]["messages"][-1]["content"]
 
@@ -157,11 +151,9 @@ def test_always_asks_once(place: Place, serve) -> None:
     """After `always` the same call runs without a question."""
     call = {"tool": "shell", "arguments": {"command": "echo again"}}
     serve(Tools([call]), Tools([call]), Text("Twice."))
-    chat = place.chat()
-    chat.send("say it twice")
+    chat = place.chat("say it twice")
     chat.answer(chat.wait("question"), "always")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
     assert len(chat.seen("question")) == 1
     assert [event["status"] for event in chat.seen("tool_ended")] == ["ok", "ok"]
 
@@ -175,8 +167,7 @@ def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> N
         Text("Three."),
     )
     (place.folder / "notes.txt").write_text("hello\n")
-    chat = place.chat()
-    chat.send("first")
+    chat = place.chat("first")
     chat.wait("turn_ended")
     chat.send("second")
     chat.wait("turn_started")
@@ -185,8 +176,6 @@ def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> N
     assert chat.close() == 0
     later = place.chat("--continue")
     later.wait("session_started", resumed=True)
-    later.send("third")
-    later.wait("turn_ended", status="completed")
-    assert later.close() == 0
+    later.completes("third")
     assert_only_appended(server)
     assert len(server.requests) == 4

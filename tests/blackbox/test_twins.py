@@ -26,8 +26,7 @@ def printed(place: Place, *arguments: str) -> Any:
 def session(place: Place, serve) -> str:
     """The id of a session in which a file was written; it is open nowhere."""
     serve(WRITES, Text("Blue."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
-    chat = place.chat()
-    chat.send("which colour?")
+    chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     return chat.session
@@ -75,8 +74,7 @@ def test_a_session_is_set(place: Place, session: str) -> None:
 def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -> None:
     """The call that was asked about runs; afterwards the conversation is summed up."""
     serve(WRITES, Text("A summary.", match="What matters most: colours"), Text("Blue."))
-    chat = place.chat()
-    chat.send("which colour?")
+    chat = place.chat("which colour?")
     question = chat.wait("question")
     assert printed(place, "sessions", "answer", chat.session, question["id"], "allow") == {
         "id": question["id"],
@@ -87,16 +85,13 @@ def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -
     assert printed(place, "sessions", "limits", chat.session, "more")["grants"] == 1
     assert printed(place, "sessions", "compact", chat.session, "colours")["ok"]
     chat.wait("compacted")
-    assert chat.close() == 0
 
 
 @checks_data("sessions undo")
 def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
     """The message waits in the queue instead."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("begin")
-    gate.wait()
+    serve(Tools([gate.call]), Text("Done."))
+    chat = place.at_work(gate, "begin")
     chat.send({"text": "use tabs", "as": "steer"})
     number = chat.wait("accepted", text="use tabs")["number"]
     assert printed(place, "sessions", "undo", chat.session)["number"] == number
@@ -104,18 +99,16 @@ def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
-def test_a_choice_that_there_is_not_is_a_mistake(place: Place) -> None:
-    """The choices are named, and nothing is sent."""
-    ran = place.run("sessions", "mode", "last", "none")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "`none` is not one of ask, edits, plan, all" in ran.stderr
-
-
-def test_an_empty_name_is_a_mistake(place: Place) -> None:
-    """It means no subagent, and nothing is sent."""
-    ran = place.run("agents", "stop", "last", "")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "which one?" in ran.stderr
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("sessions mode last none", "`none` is not one of ask, edits, plan, all"),
+        ("agents stop last ", "which one?"),
+    ],
+)
+def test_what_means_nothing_is_a_mistake(place: Place, words: str, why: str) -> None:
+    """A choice that there is not, or an empty name: nothing is sent."""
+    ran = place.run(*words.split(" "))
+    assert (ran.returncode, ran.stdout, why in ran.stderr) == (2, "", True)

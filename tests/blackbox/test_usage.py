@@ -17,8 +17,7 @@ def test_tokens_time_and_cost_are_counted_with_those_of_children(place: Place, s
         Text("Two calls here, one below."),
         rest=PRICE,
     )
-    chat = place.chat("--yes")
-    chat.send("begin")
+    chat = place.chat("--yes", "begin")
     ended = chat.wait("turn_ended", parent=None)
     assert (ended["usage"]["input"], ended["usage"]["cost"]) == (200, round(2 * CALL, 6))
     assert ended["usage"]["seconds"] > 0
@@ -32,14 +31,11 @@ def test_tokens_time_and_cost_are_counted_with_those_of_children(place: Place, s
     total = again.ask("/usage")["data"]["total"]
     assert total == {**shown["data"]["total"], "seconds": total["seconds"]}
     assert total["seconds"] >= ended["usage"]["seconds"]
-    assert again.close() == 0
 
 
 def test_without_prices_no_cost_is_shown(place: Place, serve) -> None:
     """Without configured prices no cost is reported."""
     serve(Text("Hello."))
-    chat = place.chat()
-    chat.send("hi")
+    chat = place.chat("hi")
     assert chat.wait("turn_ended")["usage"]["cost"] == 0
     assert "cost" not in chat.ask("/usage")["text"]
-    assert chat.close() == 0

@@ -4,6 +4,7 @@
 for tests that need no process and are many.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,9 +12,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.patience import seconds
+from support.executed import executed
 
 SECRET = "sk-proj-0123456789abcdefghijkl"
 ANSWERS = f"""
@@ -64,14 +66,11 @@ def write_config(home: Path, script: str, more: str = "") -> None:
 
 def run_program(environ: Mapping[str, str], folder: Path, *arguments: str) -> Done:
     """Run the program as a process of its own and wait for its end."""
-    done = subprocess.run(
+    done = executed(
         [sys.executable, "-m", "steersman", *arguments],
         env=dict(environ),
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=seconds(60),
     )
     return Done(done.returncode, done.stdout, done.stderr)
 
@@ -179,6 +178,12 @@ def command(
         return Done(code, said.out, said.err)
 
     return run
+
+
+def listed(command: Run) -> list[dict[str, Any]]:
+    """Read what `restore list` shows to programs."""
+    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
+    return found
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from steersman.gateway.wording.acknowledgement import TEXTS, acknowledgement
 from steersman.machines.disposition import ACKS
 
 LONG = "what's the zod syntax for optional again?"
+NOT_ACCEPTED = "the message was not accepted. Your text: hello"
 WORKING = "Subagent working — your message is queued for when it finishes"
 
 
@@ -15,6 +16,11 @@ def accepted(**fields: Any) -> dict[str, Any]:
     """An `accepted` event."""
     usual = {"type": "accepted", "as": "queue", "number": 2, "ack": "queued", "matched": None}
     return {**usual, **fields}
+
+
+def rejected(reason: str, **fields: Any) -> dict[str, Any]:
+    """A `rejected` event."""
+    return {"type": "rejected", "reason": reason, "text": "hello", **fields}
 
 
 def by_word(ack: str, **fields: Any) -> dict[str, Any]:
@@ -65,36 +71,13 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             '"exit" stopped nothing: /stop stops everything.',
         ),
         (accepted(text="hello", ack=None), ""),
+        (rejected("finalizing"), f"The session is ending, so {NOT_ACCEPTED}"),
+        (rejected("queue_full"), f"The queue is full, so {NOT_ACCEPTED}"),
         (
-            {"type": "rejected", "reason": "finalizing", "text": "hello"},
-            "The session is ending, so the message was not accepted. Your text: hello",
+            rejected("session_finalized", hint="begin another"),
+            f"The session is finalized, so {NOT_ACCEPTED}\n  begin another",
         ),
-        (
-            {"type": "rejected", "reason": "queue_full", "text": "hello"},
-            "The queue is full, so the message was not accepted. Your text: hello",
-        ),
-        (
-            {
-                "type": "rejected",
-                "reason": "session_finalized",
-                "text": "hello",
-                "hint": "begin another",
-            },
-            "The session is finalized, so the message was not accepted. Your text: hello\n"
-            "  begin another",
-        ),
-        (
-            {"type": "rejected", "reason": "the disk is full", "text": "hello"},
-            "The message was not accepted. Your text: hello\n  the disk is full",
-        ),
-        (
-            accepted(text="exit code 2", ack="word_queued", matched="exit"),
-            '📥 Queued #2: "exit code 2"\n"exit" stopped nothing: /stop stops everything.',
-        ),
-        (
-            accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
-            'Steering with #2: "stop"\n"stop" stopped nothing: /stop stops everything.',
-        ),
+        (rejected("the disk is full"), f"T{NOT_ACCEPTED[1:]}\n  the disk is full"),
         (accepted(text="two", user="ann"), '📥 Queued #2: "two" (from ann)'),
         (
             accepted(text="stop", user="ann", ack="word_queued", matched="stop"),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.executed import executed
 from support.patience import seconds
 
 from steersman.cli import emit
@@ -147,9 +148,7 @@ def test_places_are_those_of_the_program(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     program = "import sys; from steersman.cli import emit; print(emit._state(), emit._folders()[0])"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds(30)
-    )
+    done = executed([sys.executable, "-c", program])
     paths = Paths.of(os.environ)
     assert done.stdout.split() == [str(paths.state), str(paths.config / "agents")]
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.conftest import listed
+from support.executed import executed
 from support.patience import seconds
 
 EMIT = f"{sys.executable} -m steersman hooks emit"
@@ -22,40 +24,20 @@ Emit = Callable[..., str]
 
 
 @pytest.fixture
-def environ(home: Path) -> dict[str, str]:
-    """What a shell of this person has in its environment."""
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home.parent),
-        "STEERSMAN_HOME": str(home),
-        "LANG": "C.UTF-8",
-    }
-
-
-@pytest.fixture
 def emit(environ: dict[str, str], folder: Path) -> Emit:
     """Call the hook once, as an agent would; returns what it answers."""
 
     def call(agent: str, event: str, **payload: Any) -> str:
-        done = subprocess.run(
+        done = executed(
             [sys.executable, "-m", "steersman", "hooks", "emit", agent, event],
             input=json.dumps(payload),
             env=environ,
             cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=seconds(30),
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
     return call
-
-
-def listed(command: Any) -> list[dict[str, Any]]:
-    """Read what `restore list` shows to programs."""
-    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
-    return found
 
 
 def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:
@@ -91,22 +73,6 @@ def test_events_of_unknown_sessions_change_nothing(emit: Emit, command: Any, hom
     assert emit("claude", "session-begin", session_id="x") == "{}\n"
     assert listed(command) == []
     assert not (home / "state").exists()
-
-
-def test_finalize_twice_is_one_end(emit: Emit, command: Any, home: Path, tmp_path: Path) -> None:
-    """Two ends, and a crash between the end and its hooks, are one end with one id."""
-    log = tmp_path / "log"
-    hook = f'[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "cat >> {log}"]\n'
-    emit("hermes", "session-start", session_id="s-1")
-    for _ in range(2):  # nobody is told: as if the program had died right after
-        emit("hermes", "session-finalize", session_id="s-1")
-    assert listed(command) == []
-    (home / "config.toml").write_text(hook)
-    assert command("hooks", "tell").out == "Hooks run: 1.\n"
-    assert command("hooks", "tell").out == "Hooks run: 0.\n"
-    (line,) = log.read_text().splitlines()
-    told = json.loads(line)
-    assert (told["finalize"], told["cause"]) == ("finalize-hermes-s-1-1", "session-finalize")
 
 
 def test_a_crash_while_hooks_run_repeats_the_end(
@@ -222,13 +188,10 @@ def test_run_becomes_the_agents_own_command(
     program.chmod(0o755)
     path = f"{programs}:{environ['PATH']}"
     for session in ("first", "after-first"):
-        done = subprocess.run(
+        done = executed(
             [sys.executable, "-m", "steersman", "restore", "run", session],
             env={**environ, "PATH": path},
             cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=seconds(30),
         )
         assert done.stdout.splitlines() == [str(folder), f"--resume {session}", "{}"], done.stderr
         (record,) = listed(command)

@@ -17,6 +17,7 @@ when = { session = "delegating" }
 deliver = [{ to = "children.active", as = "steer" }]
 ack = "steered_child"
 """
+AROUND = ("the turn", "child 1", "background child 1", "the goal")
 RUDE = """
 [[route]]
 name = "rude"
@@ -243,27 +244,9 @@ def test_explain_of_the_end_of_a_session(command_text: str, command: Any) -> Non
                 "the goal": ("none", "timeout-goal"),
             },
         ),
-        (
-            "budget",
-            dict.fromkeys(
-                ("the turn", "child 1", "background child 1", "the goal"), ("cancel", "cancel-all")
-            ),
-        ),
-        (
-            "turn_ended",
-            {
-                "the turn": ("none", ""),
-                **dict.fromkeys(
-                    ("child 1", "background child 1", "the goal"), ("none", "turn-ended")
-                ),
-            },
-        ),
-        (
-            "signal",
-            dict.fromkeys(
-                ("the turn", "child 1", "background child 1", "the goal"), ("cancel", "cancel-all")
-            ),
-        ),
+        ("budget", dict.fromkeys(AROUND, ("cancel", "cancel-all"))),
+        ("turn_ended", {**dict.fromkeys(AROUND, ("none", "turn-ended")), "the turn": ("none", "")}),
+        ("signal", dict.fromkeys(AROUND, ("cancel", "cancel-all"))),
     ],
 )
 def test_explain_of_a_cause_that_no_message_raises(

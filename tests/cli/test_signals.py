@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 
@@ -10,6 +9,7 @@ import pytest
 from prompt_toolkit.application import Application
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from support.executed import executed
 from support.patience import seconds
 
 from steersman.cli.signals import (
@@ -38,13 +38,7 @@ with leave_on_signals(), waiting():
 
 def test_a_signal_in_a_finalizer_is_not_lost() -> None:
     """One that comes while the interpreter throws something away is raised a moment later."""
-    ran = subprocess.run(
-        (sys.executable, "-c", SCRIPT),
-        capture_output=True,
-        text=True,
-        timeout=seconds(30),
-        check=False,
-    )
+    ran = executed((sys.executable, "-c", SCRIPT))
     assert (ran.returncode, ran.stdout, ran.stderr) == (143, "lost\n", "")
 
 

@@ -6,36 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulation.test_workflow import GOAL
 
 from steersman.workflows.suggestions import TABLES
 
-HARMFUL = """
-[workflow]
-name = "harmful"
-[[step]]
-id = "run"
-run = ["touch", "run.txt"]
-[[step]]
-id = "shell"
-shell = "touch shell.txt"
-[[step]]
-id = "call"
-call = "harm:touch"
-schema = { type = "string" }
-[[step]]
-id = "agent"
-needs = ["run", "shell", "call"]
-prompt = "touch agent.txt"
-retry = { max = 1 }
-goal = { text = "it is there", gates = [["touch", "gate.txt"]] }
-[[step]]
-id = "ask"
-ask = { text = "Really?", options = ["yes", "no"], default = "no", timeout = 20.0 }
-[[step]]
-id = "last"
-finally = true
-shell = "touch last.txt"
-"""
 HARM = """
 import pathlib
 pathlib.Path("import.txt").touch()
@@ -57,7 +31,7 @@ run = ["cat", "{{ steps.list.output[0] }}"]
 
 def test_a_workflow_is_played_and_nothing_of_it_is_run(command: Any, folder: Path) -> None:
     """Commands, functions, agents and gates are made up: no file appears, not even by an import."""
-    (folder / "harmful.toml").write_text(HARMFUL)
+    (folder / "harmful.toml").write_text(GOAL)
     (folder / "harm.py").write_text(HARM)
     done = command("simulate", "harmful.toml", "--seeds", "30")
     assert (done.code, done.err) == (0, "")
@@ -86,15 +60,6 @@ def test_sessions_are_played_without_a_file(command: Any) -> None:
     done = command("simulate", "--seeds", "5")
     assert done.code == 0
     assert done.out.startswith("5 seeds kept every promise: ")
-
-
-@pytest.mark.nightly
-def test_a_table_that_cancels_by_talk_is_found(command: Any) -> None:
-    """A routing table that breaks a promise is found within so many seeds; a safe one is not."""
-    done = command("simulate", "cancel-on-message", "--seed", "30", "--seeds", "10")
-    assert done.code == 1
-    assert "ChildCancelled" in done.out
-    assert command("simulate", "never-cancel", "--seed", "30", "--seeds", "10").code == 0
 
 
 @pytest.mark.nightly

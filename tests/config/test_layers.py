@@ -1,11 +1,10 @@
 """Which layer wins, and what a configuration knows about itself."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from support.patience import seconds
+from support.executed import executed
 
 from steersman.workflows.config import Config, shipped
 from steersman.workflows.settings import AgentSettings, PermissionRule
@@ -110,7 +109,5 @@ def test_loading_imports_nothing_heavy() -> None:
         "heavy = {'asyncio', 'difflib', 'httpx2', 'jinja2', 'prompt_toolkit', 'typer'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds(60)
-    )
+    done = executed([sys.executable, "-c", program])
     assert (done.stdout, done.stderr) == ("[]\n", "")

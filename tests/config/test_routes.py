@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cli.test_routes import RUDE
 
 from steersman.machines.disposition import dispose
 from steersman.machines.errors import ConfigError
@@ -31,13 +32,6 @@ name = "queued-here"
 message = ["converse", "steer_word"]
 when = { session = ["busy", "delegating"], busy = "interrupt" }
 deliver = [{ to = "self", as = "queue" }]
-"""
-RUDE = """
-[[route]]
-name = "rude"
-message = "converse"
-when = { session = "delegating" }
-deliver = [{ to = "everybody", as = "cancel" }]
 """
 
 

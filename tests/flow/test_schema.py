@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.executed import executed
 from support.nightly import daily
-from support.patience import seconds
 
 from steersman.workflows.config import shipped_text
 from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS, WorkflowFile, starter
@@ -106,14 +106,8 @@ WRONG = {
 def lint(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
     """Check files with the language server's own checker."""
     tombi = Path(sys.executable).with_name("tombi")
-    return subprocess.run(
-        [tombi, "lint", "--offline", *files],
-        cwd=folder,
-        env={"HOME": str(folder), "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=seconds(60),
-        check=False,
+    return executed(
+        [tombi, "lint", "--offline", *files], cwd=folder, env={"HOME": str(folder), "NO_COLOR": "1"}
     )
 
 

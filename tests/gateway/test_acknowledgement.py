@@ -1,11 +1,12 @@
 """From the routing table's row to the listener: each row's acknowledgement arrives as an event."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from simulation.single import TALK, TOOLS, run, say
 
 from steersman.gateway.events.contract import Event
 from steersman.gateway.events.translation import EventPublisher
@@ -18,8 +19,6 @@ from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.session import SimulationPlan
 
-TALK = Chances(calls=0.0, model_fails=0.0)
-TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
 ROWS = [row for row in DEFAULT_DISPOSITIONS.rows if row.action is not Action.COMMAND]
 
 
@@ -28,23 +27,13 @@ def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedP
     plan = SimulationPlan(policy=Policy(**settings), chances=chances, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), session_first)
     made.environment.observers = (EventPublisher("s1", heard.append, lambda: 0.0),)
-    made.say(
-        m.UserMessage(
-            type="normal", said=m.Said(text="work", client_id="c1"), intent=Intent.CONVERSE
-        )
-    )
+    say(made, "work", client_id="c1")
     return made
 
 
 def session_first(names: Sequence[str]) -> int:
     """Let the session, whose name is empty, go before all others."""
     return names.index("") if "" in names else 0
-
-
-def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
-    """Step until something holds, or nothing is left to do."""
-    while not until() and made.step():
-        pass
 
 
 def answer(heard: list[Event], client_id: str) -> Event:
@@ -115,14 +104,7 @@ def test_at_rest_no_word_decides() -> None:
     heard: list[Event] = []
     made = program(heard, TALK)
     run(made)
-    made.say(
-        m.UserMessage(
-            type="interrupt",
-            said=m.Said(text="stop it", client_id="c2"),
-            intent=Intent.INTERRUPT_BARE,
-            matched="stop",
-        )
-    )
+    say(made, "stop it", Intent.INTERRUPT_BARE, "c2", "stop")
     run(made)
     told = answer(heard, "c2")
     assert (told["as"], told["rule"], told["matched"]) == ("turn", "run", None)
@@ -134,14 +116,7 @@ def test_a_stop_that_comes_again_says_so() -> None:
     made = program(heard, TOOLS)
     run(made, lambda: bool(made.ports.tools))
     for key in ("c2", "c3"):
-        made.say(
-            m.UserMessage(
-                type="interrupt",
-                said=m.Said(text="stop", client_id=key),
-                intent=Intent.INTERRUPT_BARE,
-                matched="stop",
-            )
-        )
+        say(made, "stop", Intent.INTERRUPT_BARE, key)
         run(made, lambda: made.record.state == "interrupting")
     run(made)
     told = answer(heard, "c3")
@@ -154,11 +129,7 @@ def test_a_steer_behind_the_last_answer_enters() -> None:
     made = program(heard, TALK)
     run(made, lambda: bool(made.ports.models))
     run(made, lambda: not made.ports.models)  # the answer is in the turn's mailbox
-    made.say(
-        m.UserMessage(
-            type="steer", said=m.Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
-        )
-    )
+    say(made, "use tabs", Intent.EXPLICIT_STEER, "c2")
     run(made)
     told = answer(heard, "c2")
     assert (told["as"], told["ack"]) == ("steer", "steered")
@@ -170,14 +141,7 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     heard: list[Event] = []
     made = program(heard, TOOLS, interrupt_at="boundary")
     run(made, lambda: bool(made.ports.tools))
-    made.say(
-        m.UserMessage(
-            type="interrupt",
-            said=m.Said(text="stop", client_id="c2"),
-            intent=Intent.INTERRUPT_BARE,
-            matched="stop",
-        )
-    )
+    say(made, "stop", Intent.INTERRUPT_BARE, "c2", "stop")
     run(made)
     told = answer(heard, "c2")
     assert (told["ack"], told["matched"]) == ("interrupt_detected", "stop")

@@ -1,6 +1,5 @@
 """Choosing a routing table for a session: permanent, with a notice at each start if unsafe."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,45 +59,6 @@ def test_an_unsafe_table_is_refused_without_the_word(begin: Begin) -> None:
     assert not say(conversation, "/routes use no-such-table").ok
     assert not say(conversation, "/routes nonsense").ok
     assert load_record(host.store, conversation.session).seq == before
-
-
-def test_every_start_says_so(begin: Begin) -> None:
-    """The next owner of the session gets its table, and a notice that the table is unsafe."""
-    host = begin()
-    conversation = host.begin(folder(host))
-    assert host.notices == []
-    say(conversation, UNSAFE)
-    conversation.leave()
-    host.resume(conversation.session)
-    live = host.runtime.sessions[conversation.session]
-    assert live.environment.deliveries is named_table("never-cancel").deliveries
-    assert any("`never-cancel`, does not keep these rules" in notice for notice in host.notices)
-
-
-def test_a_closed_session_keeps_the_choice(begin: Begin) -> None:
-    """It is journalled by the caretaker, and counts when the session is taken up."""
-    host = begin()
-    session = host.begin(folder(host)).session
-    host.runtime.leave(session)
-    assert say(host.tend(session), UNSAFE).ok
-    host.runtime.leave(session)
-    assert load_record(host.store, session).routes == RoutesChoice(
-        table="never-cancel", may_be_unsafe=True
-    )
-    host.resume(session)
-    live = host.runtime.sessions[session]
-    assert live.environment.deliveries is named_table("never-cancel").deliveries
-
-
-def test_routes_of_the_configuration_are_in_force(begin: Begin) -> None:
-    """A new session goes by the configuration's routes; a dry run in the chat uses them."""
-    route = '[[route]]\nname = "mine"\nmessage = "converse"\nwhen = { session = "idle" }\n'
-    host = begin(f'{route}deliver = [{{ to = "self", as = "queue" }}]')
-    conversation = host.begin(folder(host))
-    reply = say(conversation, "/routes explain how is it going?")
-    assert (reply.data["rule"], reply.data["action"]) == ("mine", "queue")
-    assert "row `mine`: queue" in reply.text
-    assert json.dumps(reply.data)
 
 
 def test_a_choice_that_no_longer_fits_is_loud_and_can_be_taken_back(begin: Begin) -> None:

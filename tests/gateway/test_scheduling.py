@@ -252,25 +252,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_message_is_sent_until_its_session_has_it(tmp_path: Path) -> None:
+async def test_a_message_is_sent_until_its_session_has_it(tmp_path: Path) -> None:
     """While the session cannot be reached it is sent again, each time under the same id."""
-
-    async def scenario() -> None:
-        served = Served(tmp_path, StoreBusy("busy"), TimeoutError())
-        assert await served.until(lambda: bool(served.hours.store.watches())) == []
-        served.now = at("7:00:01")
-        (found,) = await served.until(
-            lambda: (
-                [occurrence.state for occurrence in served.hours.store.occurrences()] == ["begun"]
-            )
-        )
-        assert served.said == [("s1", client_id_of(found))]
-        assert client_id_of(found) == "schedule seven 2026-11-23T07:00:00+00:00"
-        served.now = at("6:30")
-        await served.until(lambda: served.hours.store.watches()[0].upto == at("6:30"))
-        assert len(served.said) == 1
-
-    asyncio.run(scenario())
+    served = Served(tmp_path, StoreBusy("busy"), TimeoutError())
+    assert await served.until(lambda: bool(served.hours.store.watches())) == []
+    served.now = at("7:00:01")
+    (found,) = await served.until(
+        lambda: [occurrence.state for occurrence in served.hours.store.occurrences()] == ["begun"]
+    )
+    assert served.said == [("s1", client_id_of(found))]
+    assert client_id_of(found) == "schedule seven 2026-11-23T07:00:00+00:00"
+    served.now = at("6:30")
+    await served.until(lambda: served.hours.store.watches()[0].upto == at("6:30"))
+    assert len(served.said) == 1
 
 
 @pytest.mark.usefixtures("quick")
@@ -317,20 +311,16 @@ def test_what_cannot_be_said_has_failed_with_its_reason(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_configuration_that_cannot_be_read_changes_no_schedule(tmp_path: Path) -> None:
+async def test_a_configuration_that_cannot_be_read_changes_no_schedule(tmp_path: Path) -> None:
     """What was configured before goes on until the file is whole again."""
+    served = Served(tmp_path)
+    texts = iter(["[[schedule]", ""])
 
-    async def scenario() -> None:
-        served = Served(tmp_path)
-        texts = iter(["[[schedule]", ""])
+    def is_over() -> bool:
+        if served.hours.store.watches() and (text := next(texts, "")):
+            served.paths.config_file.write_text(text)
+            served.now = at("7:00")
+        return bool(served.said)
 
-        def is_over() -> bool:
-            if served.hours.store.watches() and (text := next(texts, "")):
-                served.paths.config_file.write_text(text)
-                served.now = at("7:00")
-            return bool(served.said)
-
-        (found,) = await served.until(is_over)
-        assert found.planned == at("7:00")
-
-    asyncio.run(scenario())
+    (found,) = await served.until(is_over)
+    assert found.planned == at("7:00")

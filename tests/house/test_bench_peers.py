@@ -1,9 +1,7 @@
-"""`make bench-peers`: its server speaks the three protocols, and its page says what was measured."""
+"""`make bench-peers`: its page says what was measured."""
 
-import http.client
 import importlib
 import json
-import math
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -11,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support.patience import seconds
 
 PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 
@@ -20,7 +17,7 @@ PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     """Import a module of the benchmark, which is a program and no package."""
     monkeypatch.syspath_prepend(str(PEERS))
-    names = ("server", "page")
+    names = ("page",)
 
     def one(name: str) -> ModuleType:
         return importlib.import_module(name)
@@ -30,95 +27,12 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
         sys.modules.pop(name, None)
 
 
-def said(url: str, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Ask the server, and return the events of its answer."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds(30))
-    connection.request("POST", path, json.dumps({"stream": True, **body}))
-    lines = connection.getresponse().read().decode().splitlines()
-    connection.close()
-    data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
-    return [json.loads(line) for line in data if line != "[DONE]"]
-
-
-def test_the_server_speaks_three_protocols(load: Any) -> None:
-    """The same order of a person is a call of each contender's own shell tool, in its own form."""
-    order = "please RUN[echo hi]"
-    user = {"role": "user", "content": order}
-    schema = {"type": "object", "properties": {"command": {"type": "string"}}}
-    codex = {"type": "object", "properties": {"cmd": {"type": "string"}}}
-    with load("server").PeerServer() as server:
-        tool = {"type": "function", "function": {"name": "bash", "parameters": schema}}
-        events = said(server.url, "/v1/chat/completions", {"messages": [user], "tools": [tool]})
-        calls = [
-            event["choices"][0]["delta"].get("tool_calls") for event in events if event["choices"]
-        ]
-        function = next(call[0]["function"] for call in calls if call)
-        assert (function["name"], json.loads(function["arguments"])) == (
-            "bash",
-            {"command": "echo hi"},
-        )
-
-        tool = {"type": "function", "name": "exec_command", "parameters": codex}
-        item = {
-            "type": "message",
-            "role": "user",
-            "content": [{"type": "input_text", "text": order}],
-        }
-        events = said(server.url, "/v1/responses", {"input": [item], "tools": [tool]})
-        done = next(
-            event["item"] for event in events if event["type"] == "response.output_item.done"
-        )
-        assert (done["name"], json.loads(done["arguments"])) == ("exec_command", {"cmd": "echo hi"})
-        assert events[-1]["type"] == "response.completed"
-
-        tool = {"name": "Bash", "input_schema": schema}
-        result = {"type": "tool_result", "tool_use_id": "t", "content": "hi"}
-        talk = [user, {"role": "assistant", "content": []}, {"role": "user", "content": [result]}]
-        events = said(server.url, "/v1/messages", {"messages": talk[:1], "tools": [tool]})
-        assert "tool_use" in json.dumps(events)
-        events = said(server.url, "/v1/messages", {"messages": talk, "tools": [tool]})
-        assert [
-            event["delta"]["text"] for event in events if event["type"] == "content_block_delta"
-        ] == ["done"]
-        assert [one.results for one in server.asked] == [[], [], [], ["hi"]]
-        assert server.wait(0, 4, seconds=seconds(5)).size == len(server.asked[3].raw)
-
-
 def test_the_page_is_that_of_the_kept_figures(load: Any) -> None:
     """Nobody has changed docs/performance.md by hand, or kept figures without writing it."""
     page = load("page")
     kept = json.loads((page.KEPT / "peers.json").read_text("utf-8"))
     written = (PEERS.parents[1] / "docs" / "performance.md").read_text("utf-8")
     assert page.page(page.from_data(kept)) == written
-
-
-def test_the_page_says_what_was_measured_and_what_was_not(load: Any) -> None:
-    """Ratios are of medians, a reason stands where there is no figure, and goals know what they miss."""
-    page = load("page")
-    figures = page.Figures("2 x a processor", "2026-01-01", "0.1 to 0.2")
-    figures.versions |= {"steersman": "1.0", "codex": "2.0", "pi": "3.0"}
-    figures.skipped["Hermes"] = "`npm` is not installed"
-    for value in (4.0, 2.0, 3.0):
-        figures.add("turn", "steersman", value)
-    for value in (6.0, 6.0):
-        figures.add("turn", "pi", value)
-    figures.add("turn", "codex", "no headless conversation")
-    figures.add("hi", "steersman", 1301.0)
-    figures.add("tool", "steersman", 3.0)
-    figures.add("tool", "pi", 2.0)
-    figures.add("tool", "codex", math.inf)
-    again = page.from_data(json.loads(json.dumps(page.as_data(figures))))
-    assert again == figures
-    text = page.page(again)
-    assert "| warm turn, ms | 2 / 3 | - (no headless conversation) | 6 (2x) |" in text
-    assert "| interrupt: tool dead, ms | 3 | never | 2 (0.67x) |" in text
-    assert "| warm turn, ms | at most 0.8 times pi | 2 / 3 | ok: 0.5 times |" in text
-    missed = f"MISSED: 1.5 times; {page.WHY['tool']}"
-    assert f"| interrupt: tool dead, ms | at most 1.0 times pi | 3 | {missed} |" in text
-    assert '| tokens for "hi" | at most 1,300 | 1,301 | MISSED |' in text
-    assert "| one-shot peak memory, MiB | at most 50 | - (not measured) | not measured |" in text
-    assert "Hermes was left out: `npm` is not installed." in text
-    assert "(../benchmarks/turns.py)" in text
 
 
 def test_the_page_has_the_work_that_was_kept(load: Any, tmp_path: Path) -> None:

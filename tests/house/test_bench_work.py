@@ -47,17 +47,6 @@ def test_the_tasks_are_those_that_were_frozen(load: Load) -> None:
     assert task.hash_of(tasks) == task.FROZEN
 
 
-def test_the_halves_are_alike(load: Load) -> None:
-    """Each of the six families has at least six tasks, every second one held back."""
-    tasks = load("task").load_tasks().values()
-    for family in FAMILIES:
-        halves = [task.half for task in tasks if task.family == family]
-        assert len(halves) >= 6
-        assert halves == ["tune", "held"] * (len(halves) // 2)
-    assert sum(len(task.files) > 30 for task in tasks) >= 3
-    assert all(1 <= len(task.files) <= 12 or len(task.files) > 30 for task in tasks)
-
-
 @pytest.mark.parametrize("name", tasks_by_cost())
 def test_a_task_can_be_solved(load: Load, tmp_path: Path, name: str) -> None:
     """The reference passes; the untouched folder, or a wrong answer, does not."""

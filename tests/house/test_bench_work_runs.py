@@ -256,10 +256,3 @@ def test_calls_are_read_from_a_journal(load: Load) -> None:
     assert (first.read, first.cached, first.written, first.malformed) == (9, 5, 3, 1)
     assert first.said == '[["reed", "{\\"path\\": \\"a\\"}"]]'
     assert (second.read, second.said) == (0, "")
-
-
-def test_settings_are_laid_over_others(load: Load) -> None:
-    """A variant changes single keys of a table; the others stay."""
-    under = {"models": {"main": {"a": 1, "b": 2}}, "x": 1}
-    over = {"models": {"main": {"b": 3}}}
-    assert load("contender").merged(under, over) == {"models": {"main": {"a": 1, "b": 3}}, "x": 1}

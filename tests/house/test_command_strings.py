@@ -7,8 +7,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from steersman.gateway.commands.registry import NAMES
 
 ROOMS = ("cli", "gateway", "extensions")
@@ -47,21 +45,6 @@ def built(tree: ast.AST) -> Iterator[str]:
                 if begin_of(argument).removesuffix("{").startswith("/"):
                     name = begin_of(argument)[1:].partition(" ")[0]
                     yield name if name in NAMES else ""
-
-
-@pytest.mark.parametrize(
-    ("code", "names"),
-    [
-        ('f"/answer {question} {text}"', ["answer"]),
-        ('session.enter("/stop")', ["stop"]),
-        ('self._say(f"/{method} {words}")', [""]),
-        ('f"/path/{name}"', []),
-        ('show("/stop stops it")', []),
-    ],
-)
-def test_a_built_command_is_found(code: str, names: list[str]) -> None:
-    """A text that is filled in, or one that is given to what reads a person's text."""
-    assert list(built(ast.parse(code))) == names
 
 
 def test_no_command_is_built(root: Path) -> None:

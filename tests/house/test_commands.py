@@ -48,16 +48,6 @@ def test_only_commands_are_checked(checks: frozenset[str]) -> None:
     assert checks - {f"/{name}" for name in DECLARED} - {*PROGRAM} == set()
 
 
-def test_a_mark_counts_on_a_test_only(tmp_path: Path) -> None:
-    """Neither a comment, a text nor a helper is a check."""
-    (tmp_path / "test_it.py").write_text(
-        '# checks_data("/a")\nDOC = \'checks_data("/b")\'\n'
-        '@pytest.mark.checks_data("/c")\ndef helper(): ...\n'
-        '@pytest.mark.checks_data("/d", "e f")\ndef test_it(): ...\n'
-    )
-    assert list(checked(tmp_path)) == ["/d", "e f"]
-
-
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_command_is_on_the_command_line(name: str) -> None:
     """As a twin that is made from its declaration, or by hand or not at all, for a reason."""

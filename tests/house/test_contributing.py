@@ -3,12 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.executed import executed
 from support.patience import seconds
 
 pytestmark = pytest.mark.nightly
@@ -81,12 +81,10 @@ class Scratch:
     def run(self, *command: str, folder: Path | None = None) -> str:
         """Run a Python program in it; return what it says if it fails, else nothing."""
         environ = {**os.environ, "PYTHONPATH": str(self.checkout.parent)}
-        ran = subprocess.run(
+        ran = executed(
             (sys.executable, *command),
             cwd=folder or self.checkout,
             env=environ,
-            capture_output=True,
-            text=True,
             timeout=seconds(200),
         )
         return ran.stdout[-3000:] + ran.stderr[-3000:] if ran.returncode else ""

@@ -76,11 +76,3 @@ def test_exports_are_sorted_and_there(name: str) -> None:
     assert list(module.__all__) == sorted(set(module.__all__))
     assert all(value is not None for value in exported(module).values())
     assert not hasattr(module, "nothing")
-
-
-def test_what_is_missing_is_found() -> None:
-    """A method that a page does not have is reported, one that it has only as part of a word, too."""
-    assert "say" in members(steersman.SessionHandle)
-    assert "cache_read" in members(steersman.Usage)
-    assert not is_named("say", "essays, hearsay")
-    assert is_named("say", "await say(text)")

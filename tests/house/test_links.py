@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 CODE = re.compile(r"^```[\s\S]*?^```$|^ {4}.*$|`[^`\n]*`", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]*)\)")
 PAGE = re.compile(r"\bdocs/[\w/-]+\.md\b")
@@ -47,16 +45,6 @@ def test_every_page_that_is_named_exists(project_files: list[Path], root: Path) 
             f"{path.relative_to(root)}: {name}" for name in names if not (root / name).exists()
         ]
     assert found == []
-
-
-@pytest.mark.parametrize(
-    ("link", "is_broken"),
-    [("page.md", False), ("#a-heads-name", False), ("no.md", True), ("page.md#a-head", True)],
-)
-def test_a_broken_link_is_found(tmp_path: Path, link: str, is_broken: bool) -> None:
-    """A missing file and a missing heading are found, existing ones are not reported."""
-    (tmp_path / "page.md").write_text("# A `head's` name\n")
-    assert broken(tmp_path / "page.md", link) == is_broken
 
 
 def test_the_index_has_every_page(root: Path) -> None:

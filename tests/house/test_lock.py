@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from support.patience import seconds
+from support.executed import executed
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -161,13 +160,10 @@ def test_what_is_installed_into_the_environment(
     python.parent.mkdir(parents=True)
     python.write_text(PYTHON)
     python.chmod(0o755)
-    done = subprocess.run(
+    done = executed(
         ["/bin/sh", ".ci/venv", "user"],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "CI": ci, "CULPRIT": culprit, "SAYS": said},
-        capture_output=True,
-        text=True,
-        timeout=seconds(60),
     )
     begin = "-m pip install --disable-pip-version-check "
     probed, *log = (tmp_path / "pip.log").read_text().splitlines()

@@ -51,22 +51,3 @@ def test_modules_and_classes_in_the_docs_exist(
         found += [f"{page}: {name}" for name in missing(names, paths, classes)]
     assert found == []
     assert seen > 20
-
-
-@pytest.mark.parametrize(
-    ("name", "is_missing"),
-    [
-        ("actors/gate.py", False),
-        ("gate.py", False),
-        ("actors/fence.py", True),
-        ("fence.py", True),
-        ("Gate", False),
-        ("GateKeeper", True),
-        ("make docs", False),
-        ("DATA", False),
-    ],
-)
-def test_a_stale_name_is_found(name: str, is_missing: bool) -> None:
-    """A name of a module or class that does not exist is reported, other quoted text is not."""
-    names = quoted(f"It is `{name}`.\n\n    `Example` of code\n")
-    assert list(missing(names, {"actors/gate.py"}, {"Gate"})) == [name] * is_missing

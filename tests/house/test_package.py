@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.executed import executed
 from support.patience import seconds
 
 import steersman
@@ -154,9 +155,7 @@ def test_wheel_holds_the_rooms_and_nothing_else_and_runs(
         (("workflow", "list"), "codemod"),
     ):
         command = [str(scratch / "bin" / "steersman"), *words]
-        done = subprocess.run(
-            command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=seconds(60)
-        )
+        done = executed(command, env=environ, cwd=tmp_path)
         assert shown in done.stdout, done.stderr
     where = [str(python), "-c", "import steersman; print(steersman.__file__)"]
     assert str(site) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
@@ -201,9 +200,7 @@ def test_shells_complete_the_commands(shell: str, typed: dict[str, str]) -> None
     """As the scripts ask that `--install-completion` installs."""
     command = Path(sys.executable).with_name("steersman")
     environ = {**os.environ, **typed, "_STEERSMAN_COMPLETE": f"complete_{shell}"}
-    done = subprocess.run(
-        [str(command)], env=environ, capture_output=True, text=True, timeout=seconds(60)
-    )
+    done = executed([str(command)], env=environ)
     assert "sessions" in done.stdout
     assert "queue" not in done.stdout
 

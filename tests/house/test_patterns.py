@@ -141,9 +141,3 @@ def test_the_patterns_that_are_made_later_are_known() -> None:
     """No other module puts a pattern together when it runs."""
     found = {each for module in WITH_PATTERNS for each in calls(module) if isinstance(each, str)}
     assert found == set(MADE_LATER)
-
-
-def test_a_quadratic_pattern_is_found() -> None:
-    """The measure itself tells one from a linear one."""
-    assert slow_text(Pattern("", r"\b[a-z][a-z.]*://", 0, "finditer"))
-    assert not slow_text(Pattern("", r"(?<![a-z.])[a-z][a-z.]*+://", 0, "finditer"))

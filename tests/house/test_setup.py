@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.executed import executed
 from support.patience import seconds
 from support.ports import HeldPort
 
@@ -97,9 +98,7 @@ def test_an_index_that_does_not_answer_is_told_at_once(
         given = {"PIP_INDEX_URL": url, "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
         environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), name: given[name]}
         command = ["/bin/sh", str(tmp_path / ".ci" / "venv"), "user"]
-        ran = subprocess.run(
-            command, env=environ, capture_output=True, text=True, timeout=seconds(60)
-        )
+        ran = executed(command, env=environ)
         lines = ran.stderr.splitlines()
         assert (ran.returncode, len(lines)) == (1, 2), ran.stderr
         assert lines[0].startswith("steersman: installing into .venv")

@@ -3,7 +3,6 @@
 import ast
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from hypothesis import core
 from ruamel.yaml import YAML
 from simulation.seeds import base
 from support import patience
-from support.changes import is_extension_touched
 from support.clean_root import entries
 from support.nightly import daily
 
@@ -36,23 +34,6 @@ def test_that_passes():
 
 def test_that_blocks():
     threading.Event().wait()
-"""
-
-UNSTABLE = """
-import subprocess
-from pathlib import Path
-
-def is_first(name):
-    is_there = Path(name).exists()
-    Path(name).touch()
-    return not is_there
-
-def test_of_a_program():
-    subprocess.run(["true"])
-    assert not is_first("program")
-
-def test_of_a_seed():
-    assert not is_first("seed")
 """
 
 
@@ -83,55 +64,10 @@ def test_a_run_that_is_ended_early_names_what_was_running(
     assert run.returncode == 2
 
 
-def pytest_in(folder: Path, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest in a folder with the plugins of this suite."""
-    plugins = ("-p", "support.durations", "-p", "support.progress", "-p", "support.second_try")
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(root / "tests")},
-        capture_output=True,
-        text=True,
-        timeout=patience.seconds(60),
-    )
-
-
-@pytest.mark.parametrize("chosen", ["", "of_a_program"])
-def test_only_a_test_of_programs_is_tried_again(root: Path, tmp_path: Path, chosen: str) -> None:
-    """It is named as flaky; what failed without a program is not run again, and stays a failure."""
-    (tmp_path / "test_it.py").write_text(UNSTABLE)
-    assert pytest_in(tmp_path, root, "-n", "1", "-k", chosen).returncode == 1
-    second = pytest_in(tmp_path, root, "--second-try", str(tmp_path / "flaky"))
-    assert "FLAKY test_it.py::test_of_a_program" in second.stdout
-    assert (tmp_path / "flaky").read_text() == "test_it.py::test_of_a_program\n"
-    is_final = "is not tried again: test_it.py::test_of_a_seed" in second.stdout
-    assert (second.returncode, is_final) == ((0, False) if chosen else (1, True))
-    assert "1 passed" in second.stdout
-
-
-def test_a_run_says_how_far_it_is(root: Path, tmp_path: Path) -> None:
-    """The number of tests is printed before the first of them runs, and a failure as it comes."""
-    (tmp_path / "test_it.py").write_text(UNSTABLE)
-    ran = pytest_in(tmp_path, root, "--progress")
-    lines = [line.strip() for line in ran.stdout.splitlines()]
-    first = next(line for line in lines if "collecting" in line)
-    counted = next(line for line in lines if "2 tests, about" in line)
-    failed = next(line for line in lines if "FAILED test_it.py::test_of_a_program" in line)
-    assert lines.index(first) < lines.index(counted) < lines.index(failed)
-
-
 def test_a_run_has_one_seed() -> None:
     """All that is drawn begins with the seed that the run prints, whatever process draws it."""
     seed = int(os.environ["STEERSMAN_SEEDS"])
     assert (base(), core.global_force_seed) == (seed, seed)
-
-
-def test_bounds_are_generous(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bound is multiplied by the factor that was set, or by a large one whatever the load."""
-    monkeypatch.setattr(patience, "given", "3")
-    assert patience.seconds(10.0) == 30.0
-    monkeypatch.setattr(patience, "given", "")
-    assert patience.seconds(10.0) == 10.0 * patience.FACTOR >= 100.0
 
 
 def test_every_bound_follows_the_machine(root: Path) -> None:
@@ -184,26 +120,6 @@ def test_the_root_has_only_what_belongs_there(root: Path, rooms: tuple[str, ...]
     assert entries(root) - FOLDERS - FILES - set(rooms) == set()
 
 
-@pytest.mark.nightly
-def test_a_run_that_leaves_a_file_in_the_root_fails(root: Path, tmp_path: Path) -> None:
-    """Its name is printed, and the exit code is that of a failed test."""
-    (tmp_path / ".gitignore").write_text("*.pyc\n__pycache__/\n.pytest_cache/\n")
-    (tmp_path / "tests" / "support").mkdir(parents=True)
-    plugin = "support/clean_root.py"
-    shutil.copy(root / "tests" / plugin, tmp_path / "tests" / plugin)
-    (tmp_path / "test_it.py").write_text("def test_it():\n    open('left', 'w').close()\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "support.clean_root", "test_it.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "tests")},
-        capture_output=True,
-        text=True,
-        timeout=patience.seconds(60),
-    )
-    assert ran.returncode == 1
-    assert re.search(r"left in the root of the checkout =+\s+left\n", ran.stdout), ran.stdout
-
-
 def test_every_suite_is_on_the_map(root: Path) -> None:
     """docs/testing.md names each folder of tests/, and no test file of a promise is named twice."""
     text = (root / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -228,37 +144,3 @@ def test_a_forge_and_a_commit_run_what_people_run(root: Path) -> None:
     called += re.findall(r"^make .*?(?= \|\||$)", (root / ".ci" / "run").read_text(), re.MULTILINE)
     assert {command.split()[1] for command in called} == {"check-fast", "check", "test", "test-all"}
     assert {command.split()[1] for command in called} <= targets
-
-
-def test_editors_agree_with_the_formatter(root: Path) -> None:
-    """The line length of the editor settings is that of ruff."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    length = project["tool"]["ruff"]["line-length"]
-    assert f"max_line_length = {length}" in (root / ".editorconfig").read_text(encoding="utf-8")
-    assert f"[{length}]" in (root / ".vscode" / "settings.json").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("changed", "touched"),
-    [
-        ("extensions/irc/reader.py", ["irc"]),
-        ("extensions/ray/example.toml", ["ray"]),
-        ("gateway/chat/platform.py", ["irc", "matrix", "telegram"]),
-        ("ports/placement.py", ["ray"]),
-        ("ports/external_agent.py", ["acp"]),
-        ("ports/models/weights.py", ["embedded"]),
-        ("ports/tools/mcp_offer.py", ["acp", "mcp"]),
-        ("journal/sql_store.py", ["postgres"]),
-        ("workflows/agent_definition.py", ["agent_hooks"]),
-        ("tests/support/telegram_server.py", ["telegram"]),
-        ("tests/extensions/opentelemetry/test_export.py", ["opentelemetry"]),
-        ("actors/queue.py", []),
-    ],
-)
-def test_an_extension_is_tested_when_it_or_what_it_uses_changes(
-    root: Path, changed: str, touched: list[str]
-) -> None:
-    """`make test` runs its tests after a change of its files, of its tests, and of what these import."""
-    names = sorted(folder.name for folder in (root / "tests" / "extensions").glob("[a-z]*/"))
-    found = [name for name in names if is_extension_touched(name, frozenset([changed]))]
-    assert found == touched

@@ -1,27 +1,13 @@
 """What the tests of the library share: a bound for each, and a model that keeps what it was asked."""
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
-from support.patience import seconds
+from support.coroutines import run
 
 import steersman
 from steersman.testing import ScriptedModel, calls, memory_home
 
-__all__ = ["Asked", "first", "played", "result_of", "run"]
-
-T = TypeVar("T")
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a test's coroutine on a loop of its own, within bounds."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(seconds(40)):
-            return await work
-
-    return asyncio.run(bounded())
+__all__ = ["Asked", "first", "played", "result_of"]
 
 
 class Asked(ScriptedModel):

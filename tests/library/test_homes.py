@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from library.lab import Asked, first, run
+from library.lab import Asked, first
 from pydantic import BaseModel
+from support.coroutines import run
 from support.model_server import ModelServer, Text, Tools
 from support.patience import seconds
 
@@ -70,18 +71,16 @@ def test_an_agent_that_cannot_be_is_refused_when_it_is_made(settings: Any, words
         (lambda: 3, "3 is no agent"),
     ],
 )
-def test_an_agent_that_does_not_fit_is_refused_when_it_is_started(given: Any, words: str) -> None:
+async def test_an_agent_that_does_not_fit_is_refused_when_it_is_started(
+    given: Any, words: str
+) -> None:
     """What depends on the home is checked before there is a session."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            with pytest.raises(steersman.SteersmanError) as caught:
-                await runtime.start(given())
-            assert words in str(caught.value)
-            assert caught.value.hint
-            assert runtime.sessions() == []
-
-    run(scene())
+    async with memory_home() as runtime:
+        with pytest.raises(steersman.SteersmanError) as caught:
+            await runtime.start(given())
+        assert words in str(caught.value)
+        assert caught.value.hint
+        assert runtime.sessions() == []
 
 
 def word() -> str:
@@ -89,67 +88,55 @@ def word() -> str:
     return "word"
 
 
-def test_an_agent_has_its_instructions_tools_and_limits() -> None:
+async def test_an_agent_has_its_instructions_tools_and_limits() -> None:
     """The model sees them; without `tools` the agent has the configured ones and no more."""
-
-    async def scene() -> None:
-        model = Asked(calls("weather", city="Rome"), calls("weather", city="Oslo"), "Done.")
-        async with memory_home() as runtime:
-            given = steersman.Agent(
-                "guide",
-                model=model,
-                instructions="Be brief.",
-                tools=["read", "read", weather],
-                max_steps=2,
-            )
-            session = await runtime.start(given)
-            outcome = await session.ask("go")
-            assert outcome.status == "interrupted"
-            assert (outcome.reason, len(model.requests)) == ("budget", 2)
-            request = model.requests[0]
-            assert request.system.startswith("Be brief.")
-            assert [tool.name for tool in request.tools] == ["read", "weather"]
-            assert [info.agent for info in runtime.sessions()] == ["guide"]
-            plain = Asked()
-            await (await runtime.start(steersman.Agent(model=plain))).ask("x")
-            assert "shell" in [tool.name for tool in plain.requests[0].tools]
-
-    run(scene())
+    model = Asked(calls("weather", city="Rome"), calls("weather", city="Oslo"), "Done.")
+    async with memory_home() as runtime:
+        given = steersman.Agent(
+            "guide",
+            model=model,
+            instructions="Be brief.",
+            tools=["read", "read", weather],
+            max_steps=2,
+        )
+        session = await runtime.start(given)
+        outcome = await session.ask("go")
+        assert outcome.status == "interrupted"
+        assert (outcome.reason, len(model.requests)) == ("budget", 2)
+        request = model.requests[0]
+        assert request.system.startswith("Be brief.")
+        assert [tool.name for tool in request.tools] == ["read", "weather"]
+        assert [info.agent for info in runtime.sessions()] == ["guide"]
+        plain = Asked()
+        await (await runtime.start(steersman.Agent(model=plain))).ask("x")
+        assert "shell" in [tool.name for tool in plain.requests[0].tools]
 
 
-def test_an_agent_has_limits_of_its_own() -> None:
+async def test_an_agent_has_limits_of_its_own() -> None:
     """Its turn is stopped when the session has used them up; an agent without has none."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            for limits, status in (({"max_tokens": 1}, "interrupted"), (None, "done")):
-                model = Asked(calls("weather", city="Rome"), "Done.")
-                agent = steersman.Agent("guide", model=model, tools=[weather], limits=limits)
-                outcome = await (await runtime.start(agent)).ask("go")
-                assert outcome.status == status
-
-    run(scene())
+    async with memory_home() as runtime:
+        for limits, status in (({"max_tokens": 1}, "interrupted"), (None, "done")):
+            model = Asked(calls("weather", city="Rome"), "Done.")
+            agent = steersman.Agent("guide", model=model, tools=[weather], limits=limits)
+            outcome = await (await runtime.start(agent)).ask("go")
+            assert outcome.status == status
 
 
-def test_permissions_go_by_the_agent_first() -> None:
+async def test_permissions_go_by_the_agent_first() -> None:
     """`deny` holds for a tool of the program's own, `allow` for a built-in one."""
-
-    async def scene() -> None:
-        model = Asked(calls("weather", city="Rome"), calls("shell", command="echo hi"), "Done.")
-        async with memory_home() as runtime:
-            given = steersman.Agent(
-                model=model,
-                tools=["shell", weather],
-                permissions={"weather": "deny", "shell": "allow"},
-            )
-            await (await runtime.start(given)).ask("go")
-        assert "a rule forbids it" in model.results[0]
-        assert "hi" in model.results[1]
-
-    run(scene())
+    model = Asked(calls("weather", city="Rome"), calls("shell", command="echo hi"), "Done.")
+    async with memory_home() as runtime:
+        given = steersman.Agent(
+            model=model,
+            tools=["shell", weather],
+            permissions={"weather": "deny", "shell": "allow"},
+        )
+        await (await runtime.start(given)).ask("go")
+    assert "a rule forbids it" in model.results[0]
+    assert "hi" in model.results[1]
 
 
-def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
+async def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
     """Each session has the tool that its agent brought."""
 
     def numbered(number: int) -> steersman.Agent:
@@ -160,15 +147,12 @@ def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
 
         return steersman.Agent("teller", model=Asked(calls("tell"), "Done."), tools=[tell])
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            agents = [numbered(number) for number in range(12)]
-            sessions = await asyncio.gather(*(runtime.start(given) for given in agents))
-            await asyncio.gather(*(session.ask("x") for session in sessions))
-            told = [given.model.results for given in agents if isinstance(given.model, Asked)]
-            assert told == [[str(number)] for number in range(12)]
-
-    run(scene())
+    async with memory_home() as runtime:
+        agents = [numbered(number) for number in range(12)]
+        sessions = await asyncio.gather(*(runtime.start(given) for given in agents))
+        await asyncio.gather(*(session.ask("x") for session in sessions))
+        told = [given.model.results for given in agents if isinstance(given.model, Asked)]
+        assert told == [[str(number)] for number in range(12)]
 
 
 # Homes --------------------------------------------------------------------------------------------
@@ -182,87 +166,67 @@ def test_agents_of_one_name_that_start_together_keep_their_own_tools() -> None:
         ("mariadb://host/db", "no store is installed for `mariadb:`"),
     ],
 )
-def test_a_home_that_cannot_be_is_refused(home: Any, words: str) -> None:
+async def test_a_home_that_cannot_be_is_refused(home: Any, words: str) -> None:
     """When it is opened, at the latest."""
-
-    async def scene() -> None:
-        with pytest.raises(steersman.SteersmanError) as caught:
-            async with steersman.open(home):
-                pass
-        assert words in str(caught.value)
-
-    run(scene())
+    with pytest.raises(steersman.SteersmanError) as caught:
+        async with steersman.open(home):
+            pass
+    assert words in str(caught.value)
 
 
-def test_a_mistake_in_the_configuration_has_its_place(tmp_path: Path) -> None:
+async def test_a_mistake_in_the_configuration_has_its_place(tmp_path: Path) -> None:
     """File, line and suggestion, as on the command line."""
     (tmp_path / "config.toml").write_text('[agents.assistant]\nmodell = "x"\n')
-
-    async def scene() -> None:
-        with pytest.raises(steersman.ConfigError) as caught:
-            async with steersman.open(tmp_path):
-                pass
-        assert "config.toml:2:1" in str(caught.value)
-        assert "did you mean `agents.assistant.model`?" in str(caught.value)
-
-    run(scene())
+    with pytest.raises(steersman.ConfigError) as caught:
+        async with steersman.open(tmp_path):
+            pass
+    assert "config.toml:2:1" in str(caught.value)
+    assert "did you mean `agents.assistant.model`?" in str(caught.value)
 
 
-def test_a_home_is_open_or_closed() -> None:
+async def test_a_home_is_open_or_closed() -> None:
     """It is opened once at a time; what is not open says so."""
-
-    async def scene() -> None:
-        home = memory_home()
-        with pytest.raises(steersman.UsageError, match="the home is not open"):
-            await home.start()
-        for _ in range(2):
-            async with home as runtime:
-                with pytest.raises(steersman.UsageError, match="the home is open already"):
-                    async with home:
-                        pass
-                assert (await (await runtime.start(agent())).ask("x")).status == "done"
-        with pytest.raises(steersman.UsageError, match="the home is not open"):
-            home.sessions()
-
-    run(scene())
+    home = memory_home()
+    with pytest.raises(steersman.UsageError, match="the home is not open"):
+        await home.start()
+    for _ in range(2):
+        async with home as runtime:
+            with pytest.raises(steersman.UsageError, match="the home is open already"):
+                async with home:
+                    pass
+            assert (await (await runtime.start(agent())).ask("x")).status == "done"
+    with pytest.raises(steersman.UsageError, match="the home is not open"):
+        home.sessions()
 
 
-def test_an_error_of_the_program_leaves_the_home_and_goes_on() -> None:
+async def test_an_error_of_the_program_leaves_the_home_and_goes_on() -> None:
     """Sessions are left, and the error is the program's."""
+    made: list[steersman.SessionHandle] = []
 
-    async def scene() -> None:
-        made: list[steersman.SessionHandle] = []
+    async def fails() -> None:
+        async with memory_home() as runtime:
+            made.append(await runtime.start(agent()))
+            raise KeyError("mine")
 
-        async def fails() -> None:
-            async with memory_home() as runtime:
-                made.append(await runtime.start(agent()))
-                raise KeyError("mine")
-
-        with pytest.raises(KeyError, match="mine"):
-            await fails()
-        assert not made[0].is_open
-
-    run(scene())
+    with pytest.raises(KeyError, match="mine"):
+        await fails()
+    assert not made[0].is_open
 
 
 @pytest.mark.parametrize("folder", ["nowhere", "file"])
-def test_a_folder_has_to_be_there(tmp_path: Path, folder: str) -> None:
+async def test_a_folder_has_to_be_there(tmp_path: Path, folder: str) -> None:
     """For a session, and for a run."""
     (tmp_path / "file").write_text("")
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            for begin in (
-                runtime.start(agent(), folder=tmp_path / folder),
-                runtime.run("codemod", folder=tmp_path / folder),
-            ):
-                with pytest.raises(steersman.UsageError, match="is not a folder"):
-                    await begin
-
-    run(scene())
+    async with memory_home() as runtime:
+        for begin in (
+            runtime.start(agent(), folder=tmp_path / folder),
+            runtime.run("codemod", folder=tmp_path / folder),
+        ):
+            with pytest.raises(steersman.UsageError, match="is not a folder"):
+                await begin
 
 
-def test_a_memory_home_of_tests_reads_no_settings(tmp_path: Path, monkeypatch: Any) -> None:
+async def test_a_memory_home_of_tests_reads_no_settings(tmp_path: Path, monkeypatch: Any) -> None:
     """Neither the person's own, nor those of the folder, nor a file that the environment names."""
     broken = tmp_path / "config.toml"
     broken.write_text("modell = 1\n")
@@ -270,70 +234,58 @@ def test_a_memory_home_of_tests_reads_no_settings(tmp_path: Path, monkeypatch: A
     monkeypatch.setenv("STEERSMAN_HOME", str(tmp_path))
     monkeypatch.setenv("STEERSMAN_CONFIG", str(broken))
     monkeypatch.chdir(tmp_path)
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            assert (await (await runtime.start(agent())).ask("x")).status == "done"
-        with pytest.raises(steersman.ConfigError):
-            async with steersman.open("memory:"):
-                pass
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "steersman.toml"]
-
-    run(scene())
+    async with memory_home() as runtime:
+        assert (await (await runtime.start(agent())).ask("x")).status == "done"
+    with pytest.raises(steersman.ConfigError):
+        async with steersman.open("memory:"):
+            pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "steersman.toml"]
 
 
 # Resuming -----------------------------------------------------------------------------------------
 
 
-def test_a_session_is_resumed_with_its_tools_and_instructions(tmp_path: Path) -> None:
+async def test_a_session_is_resumed_with_its_tools_and_instructions(tmp_path: Path) -> None:
     """Nothing runs until it is told to; the conversation goes on where it was."""
-
-    async def scene() -> None:
-        async with steersman.open(tmp_path) as runtime:
-            session = await runtime.start(agent("One.", instructions="Be brief."))
-            await session.ask("first")
-            assert await runtime.resume(session.id[:6]) is session
-        model = Asked(calls("weather", city="Rome"), "Two.")
-        async with steersman.open(tmp_path) as runtime:
-            (listed,) = runtime.sessions()
-            assert (listed.id, listed.state, listed.agent) == (session.id, "left", "assistant")
-            assert (listed.waiting, listed.workflow, listed.name) == (0, "", "")
-            assert listed.folder == str(Path.cwd())
-            assert 0 < listed.created <= listed.updated
-            assert repr(listed).startswith("SessionInfo(id=")
-            given = steersman.Agent(model=model, tools=[weather], instructions="Be long.")
-            again = await runtime.resume(session.id, agent=given)
-            assert model.requests == []
-            assert (await again.ask("second")).text == "Two."
-            assert model.requests[0].system.startswith("Be brief.")
-            said = [message.text for message in model.requests[0].messages]
-            assert said == ["first", "One.", "second"]
-            await again.finalize()
-            with pytest.raises(steersman.UsageError, match="is finalized"):
-                await runtime.resume(session.id, agent=given)
-
-    run(scene())
+    async with steersman.open(tmp_path) as runtime:
+        session = await runtime.start(agent("One.", instructions="Be brief."))
+        await session.ask("first")
+        assert await runtime.resume(session.id[:6]) is session
+    model = Asked(calls("weather", city="Rome"), "Two.")
+    async with steersman.open(tmp_path) as runtime:
+        (listed,) = runtime.sessions()
+        assert (listed.id, listed.state, listed.agent) == (session.id, "left", "assistant")
+        assert (listed.waiting, listed.workflow, listed.name) == (0, "", "")
+        assert listed.folder == str(Path.cwd())
+        assert 0 < listed.created <= listed.updated
+        assert repr(listed).startswith("SessionInfo(id=")
+        given = steersman.Agent(model=model, tools=[weather], instructions="Be long.")
+        again = await runtime.resume(session.id, agent=given)
+        assert model.requests == []
+        assert (await again.ask("second")).text == "Two."
+        assert model.requests[0].system.startswith("Be brief.")
+        said = [message.text for message in model.requests[0].messages]
+        assert said == ["first", "One.", "second"]
+        await again.finalize()
+        with pytest.raises(steersman.UsageError, match="is finalized"):
+            await runtime.resume(session.id, agent=given)
 
 
-def test_a_session_that_lacks_a_tool_is_not_resumed(tmp_path: Path) -> None:
+async def test_a_session_that_lacks_a_tool_is_not_resumed(tmp_path: Path) -> None:
     """The error names the tool, and nothing has changed: with the tool it is resumed."""
-
-    async def scene() -> None:
-        async with steersman.open(tmp_path) as runtime:
-            session = await runtime.start(agent())
-            await session.ask("x")
-        async with steersman.open(tmp_path) as runtime:
-            for given in (None, steersman.Agent(model=Asked())):
-                with pytest.raises(steersman.UsageError) as caught:
-                    await runtime.resume(session.id, agent=given)
-                assert "uses the tool `weather`, which is not there" in caught.value.message
-                assert "agent=" in caught.value.hint
-            with pytest.raises(steersman.UsageError, match="no session `nothing`"):
-                await runtime.resume("nothing")
-            again = await runtime.resume(session.id, agent=agent("Back."))
-            assert (await again.ask("y")).text == "Back."
-
-    run(scene())
+    async with steersman.open(tmp_path) as runtime:
+        session = await runtime.start(agent())
+        await session.ask("x")
+    async with steersman.open(tmp_path) as runtime:
+        for given in (None, steersman.Agent(model=Asked())):
+            with pytest.raises(steersman.UsageError) as caught:
+                await runtime.resume(session.id, agent=given)
+            assert "uses the tool `weather`, which is not there" in caught.value.message
+            assert "agent=" in caught.value.hint
+        with pytest.raises(steersman.UsageError, match="no session `nothing`"):
+            await runtime.resume("nothing")
+        again = await runtime.resume(session.id, agent=agent("Back."))
+        assert (await again.ask("y")).text == "Back."
 
 
 def test_what_waited_waits_again(tmp_path: Path) -> None:
@@ -432,31 +384,27 @@ run = ["cat", "END"]
 """
 
 
-def test_a_workflow_is_run_to_its_result(tmp_path: Path) -> None:
+async def test_a_workflow_is_run_to_its_result(tmp_path: Path) -> None:
     """A run is a session with events; its result says what each step did."""
     (tmp_path / "count.toml").write_text(STEPS)
     (tmp_path / "END").write_text("over")
-
-    async def scene() -> None:
-        async with steersman.open(tmp_path / "home") as runtime:
-            made = await runtime.run(
-                tmp_path / "count.toml", variables={"word": "two"}, folder=tmp_path
-            )
-            result = await made.result()
-            assert (result.status, result.output, result.reason) == ("succeeded", "over", "")
-            assert [step["step"] for step in result.steps] == ["say", "end"]
-            assert repr(result) == "RunResult(status='succeeded', output='over')"
-            assert (await made.result()).status == "succeeded"
-            assert not made.is_open
-            with pytest.raises(steersman.UsageError, match="is a run of the workflow"):
-                await runtime.resume(made.id)
-            assert [info.workflow for info in runtime.sessions()] == ["count"]
-            (tmp_path / "END").unlink()
-            failed = await (await runtime.run(tmp_path / "count.toml", folder=tmp_path)).result()
-            assert failed.status == "failed"
-            assert failed.reason
-
-    run(scene())
+    async with steersman.open(tmp_path / "home") as runtime:
+        made = await runtime.run(
+            tmp_path / "count.toml", variables={"word": "two"}, folder=tmp_path
+        )
+        result = await made.result()
+        assert (result.status, result.output, result.reason) == ("succeeded", "over", "")
+        assert [step["step"] for step in result.steps] == ["say", "end"]
+        assert repr(result) == "RunResult(status='succeeded', output='over')"
+        assert (await made.result()).status == "succeeded"
+        assert not made.is_open
+        with pytest.raises(steersman.UsageError, match="is a run of the workflow"):
+            await runtime.resume(made.id)
+        assert [info.workflow for info in runtime.sessions()] == ["count"]
+        (tmp_path / "END").unlink()
+        failed = await (await runtime.run(tmp_path / "count.toml", folder=tmp_path)).result()
+        assert failed.status == "failed"
+        assert failed.reason
 
 
 @pytest.mark.parametrize(
@@ -467,41 +415,33 @@ def test_a_workflow_is_run_to_its_result(tmp_path: Path) -> None:
         ("count.toml", {"words": 1}, "has no variable `words`"),
     ],
 )
-def test_a_workflow_that_cannot_run_is_refused(
+async def test_a_workflow_that_cannot_run_is_refused(
     tmp_path: Path, file: str, variables: Any, words: str
 ) -> None:
     """Before anything of it runs."""
     (tmp_path / "count.toml").write_text(STEPS)
     (tmp_path / "bad.toml").write_text(STEPS + 'nedes = ["x"]\n')
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            with pytest.raises(steersman.SteersmanError) as caught:
-                await runtime.run(tmp_path / file, variables=variables, folder=tmp_path)
-            assert words in str(caught.value)
-            assert runtime.sessions() == []
-
-    run(scene())
+    async with memory_home() as runtime:
+        with pytest.raises(steersman.SteersmanError) as caught:
+            await runtime.run(tmp_path / file, variables=variables, folder=tmp_path)
+        assert words in str(caught.value)
+        assert runtime.sessions() == []
 
 
 @pytest.mark.parametrize("how", ["close", "finalize", "home"])
-def test_a_run_that_is_left_is_interrupted(tmp_path: Path, how: str) -> None:
+async def test_a_run_that_is_left_is_interrupted(tmp_path: Path, how: str) -> None:
     """Whoever waits for its result gets that."""
     os.mkfifo(tmp_path / "END")
     (tmp_path / "count.toml").write_text(STEPS)
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            made = await runtime.run(tmp_path / "count.toml", folder=tmp_path)
-            await first(made, "step", step="end")
-            waits = asyncio.create_task(made.result())
-            await asyncio.sleep(0)
-            if how != "home":
-                await getattr(made, how)()
-        assert (await waits).status == "interrupted"
-        assert not made.is_open
-
-    run(scene())
+    async with memory_home() as runtime:
+        made = await runtime.run(tmp_path / "count.toml", folder=tmp_path)
+        await first(made, "step", step="end")
+        waits = asyncio.create_task(made.result())
+        await asyncio.sleep(0)
+        if how != "home":
+            await getattr(made, how)()
+    assert (await waits).status == "interrupted"
+    assert not made.is_open
 
 
 # A model server -----------------------------------------------------------------------------------
@@ -574,32 +514,26 @@ class WeatherData:
 
 
 @pytest.mark.parametrize("kind", [Weather, WeatherStruct, WeatherData])
-def test_an_answer_has_the_type_of_its_agent(kind: type[Any]) -> None:
+async def test_an_answer_has_the_type_of_its_agent(kind: type[Any]) -> None:
     """The model is told the schema; an answer that does not fit is asked for again, once."""
     good, bad = '{"city": "Rome", "degrees": 30}', '{"city": "Rome", "degrees": "hot"}'
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            fenced = f"```json\n{good}\n```"
-            for answers, asked in (([good], 1), ([fenced], 1), ([bad, good], 2)):
-                model = Asked(*answers)
-                agent = steersman.Agent(model=model, instructions="Be brief.", output=kind)
-                outcome = await (await runtime.start(agent)).ask("Rome?")
-                assert (outcome.status, outcome.value) == ("done", kind(city="Rome", degrees=30))
-                assert len(model.requests) == asked
-                system = model.requests[0].system
-                assert "Be brief." in system
-                assert '"degrees"' in system
-            model = Asked(bad, "no idea", good)
-            outcome = await (await runtime.start(steersman.Agent(model=model, output=kind))).ask(
-                "?"
-            )
-            assert (outcome.status, outcome.value) == ("failed", None)
-            assert "does not fit" in outcome.reason
-            assert len(model.requests) == 2
-            assert "degrees" in model.requests[1].messages[-1].text
-
-    run(scene())
+    async with memory_home() as runtime:
+        fenced = f"```json\n{good}\n```"
+        for answers, asked in (([good], 1), ([fenced], 1), ([bad, good], 2)):
+            model = Asked(*answers)
+            agent = steersman.Agent(model=model, instructions="Be brief.", output=kind)
+            outcome = await (await runtime.start(agent)).ask("Rome?")
+            assert (outcome.status, outcome.value) == ("done", kind(city="Rome", degrees=30))
+            assert len(model.requests) == asked
+            system = model.requests[0].system
+            assert "Be brief." in system
+            assert '"degrees"' in system
+        model = Asked(bad, "no idea", good)
+        outcome = await (await runtime.start(steersman.Agent(model=model, output=kind))).ask("?")
+        assert (outcome.status, outcome.value) == ("failed", None)
+        assert "does not fit" in outcome.reason
+        assert len(model.requests) == 2
+        assert "degrees" in model.requests[1].messages[-1].text
 
 
 def test_a_type_that_no_schema_expresses_is_refused() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from library.isolated_tools import TOOLS, block, fail, speak, tell
-from library.lab import Asked, first, result_of, run
+from library.lab import Asked, first, result_of
 from support.driver import wait_gone
 
 import steersman
@@ -17,21 +17,17 @@ def test_what_an_isolated_tool_prints_is_not_its_result(capfd: pytest.CaptureFix
     assert capfd.readouterr().out == ""
 
 
-def test_an_isolated_tool_has_its_context(tmp_path: Path) -> None:
+async def test_an_isolated_tool_has_its_context(tmp_path: Path) -> None:
     """It knows its call, and its progress is an event."""
-
-    async def scene() -> None:
-        model = Asked(calls("tell"), "Done.")
-        async with memory_home() as runtime:
-            agent = steersman.Agent(model=model, tools=[tell])
-            session = await runtime.start(agent, folder=tmp_path)
-            await session.ask("go")
-            assert (await first(session, "progress")).unit == "files"
-        assert model.results == [
-            f'{{"call":"t1.s1.c1","folder":"{tmp_path}","is_other":true}}',
-        ]
-
-    run(scene())
+    model = Asked(calls("tell"), "Done.")
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=model, tools=[tell])
+        session = await runtime.start(agent, folder=tmp_path)
+        await session.ask("go")
+        assert (await first(session, "progress")).unit == "files"
+    assert model.results == [
+        f'{{"call":"t1.s1.c1","folder":"{tmp_path}","is_other":true}}',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,25 +53,23 @@ def test_wrong_arguments_start_no_process() -> None:
     assert result_of(speak) == "[speak was not run: `word` is missing]"
 
 
-def test_an_isolated_tool_that_ignores_everything_is_dead_after_a_stop(tmp_path: Path) -> None:
+async def test_an_isolated_tool_that_ignores_everything_is_dead_after_a_stop(
+    tmp_path: Path,
+) -> None:
     """With every process that it started, and the event `stopped` says so."""
-
-    async def scene() -> None:
-        model = Asked(calls("block"), "Done.")
-        async with memory_home() as runtime:
-            agent = steersman.Agent(model=model, tools=[block])
-            session = await runtime.start(agent, folder=tmp_path)
-            receipt = await session.say("go")
-            await first(session, "progress")
-            pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-            await session.stop()
-            assert (await receipt.done()).status == "interrupted"
-            stopped = await first(session, "stopped")
-            assert set(pids) <= set(stopped.killed)
-            assert stopped.survivors == []
-            assert wait_gone(pids) == []
-
-    run(scene())
+    model = Asked(calls("block"), "Done.")
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=model, tools=[block])
+        session = await runtime.start(agent, folder=tmp_path)
+        receipt = await session.say("go")
+        await first(session, "progress")
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        await session.stop()
+        assert (await receipt.done()).status == "interrupted"
+        stopped = await first(session, "stopped")
+        assert set(pids) <= set(stopped.killed)
+        assert stopped.survivors == []
+        assert wait_gone(pids) == []
 
 
 def test_they_are_still_functions() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.executed import executed
 from support.patience import seconds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,9 +57,7 @@ def run(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     )
     python = Path(sys.executable).parent
     environ = {**os.environ, "STEERSMAN_HOME": str(home), "PATH": f"{python}:{os.environ['PATH']}"}
-    return subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=seconds(60)
-    )
+    return executed(command, cwd=folder, env=environ)
 
 
 def test_every_block_of_the_page_is_tried() -> None:
@@ -97,12 +96,10 @@ def test_programs_and_examples_have_types(tmp_path: Path) -> None:
     (package / "steersman").symlink_to(ROOT)
     files = [*tmp_path.glob("*.py"), *examples]
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
-    ran = subprocess.run(
+    ran = executed(
         [*command, "--config-file=", "--cache-dir", str(tmp_path / "cache"), *map(str, files)],
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": str(package)},
-        capture_output=True,
-        text=True,
         timeout=seconds(280),
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

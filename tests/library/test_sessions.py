@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from library.isolated_tools import photograph
-from library.lab import Asked, first, run
+from library.lab import Asked, first
+from support.coroutines import run
 
 import steersman
 from steersman.testing import ScriptedAnswer, ScriptedModel, calls, memory_home
@@ -39,118 +40,98 @@ def echo(*answers: Any) -> steersman.Agent:
 # Messages -----------------------------------------------------------------------------------------
 
 
-def test_a_message_has_a_receipt_and_an_outcome() -> None:
+async def test_a_message_has_a_receipt_and_an_outcome() -> None:
     """The receipt says what the message was taken as, the outcome what became of it."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo("Sunny."))
-            receipt = await session.say("Rome?", user="ann")
-            assert (receipt.id, receipt.number, receipt.taken_as) == ("m1", 1, "turn")
-            assert (receipt.rule, receipt.ack) == ("run", None)
-            assert repr(receipt) == "Receipt(id='m1', number=1, taken_as='turn')"
-            outcome = await receipt.done()
-            assert (outcome.status, outcome.turn, outcome.text) == ("done", "t1", "Sunny.")
-            assert outcome.usage.output > 0
-            assert outcome.usage.tokens == outcome.usage.input + outcome.usage.output
-            assert repr(outcome) == "Outcome(status='done', turn='t1', text='Sunny.')"
-            assert (await receipt.done()).text == "Sunny."
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo("Sunny."))
+        receipt = await session.say("Rome?", user="ann")
+        assert (receipt.id, receipt.number, receipt.taken_as) == ("m1", 1, "turn")
+        assert (receipt.rule, receipt.ack) == ("run", None)
+        assert repr(receipt) == "Receipt(id='m1', number=1, taken_as='turn')"
+        outcome = await receipt.done()
+        assert (outcome.status, outcome.turn, outcome.text) == ("done", "t1", "Sunny.")
+        assert outcome.usage.output > 0
+        assert outcome.usage.tokens == outcome.usage.input + outcome.usage.output
+        assert repr(outcome) == "Outcome(status='done', turn='t1', text='Sunny.')"
+        assert (await receipt.done()).text == "Sunny."
 
 
-def test_messages_are_queued_steered_and_interrupt() -> None:
+async def test_messages_are_queued_steered_and_interrupt() -> None:
     """`how` decides; each message has an outcome of its own, which later ones do not touch."""
-
-    async def scene() -> None:
-        model = Held("One.", "Two.", "Three.", "Four.")
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model))
-            running = await session.say("first")
-            await model.asked.acquire()
-            queued = await session.say("second", "queue")
-            steered = await session.steer("and this")
-            assert [one.taken_as for one in (running, queued, steered)] == [
-                "turn",
-                "queue",
-                "steer",
-            ]
-            states = [item["state"] for item in session.queue()["items"]]
-            assert states == ["running", "pending", "pending"]
-            model.go.release()  # the answer, after which the steer goes on with the turn
-            await model.asked.acquire()
-            model.go.release()
-            assert (await steered.done()).status == "steered"
-            await model.asked.acquire()
-            stopping = await session.say("rather this", "interrupt")
-            assert stopping.taken_as == "interrupt"
-            assert (await queued.done()).status == "interrupted"
-            await model.asked.acquire()
-            model.go.release()
-            model.go.release()
-            assert (await running.done()).text == "Two."
-            assert model.requests[1].messages[-1].text.endswith("and this")
-
-    run(scene())
+    model = Held("One.", "Two.", "Three.", "Four.")
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model))
+        running = await session.say("first")
+        await model.asked.acquire()
+        queued = await session.say("second", "queue")
+        steered = await session.steer("and this")
+        assert [one.taken_as for one in (running, queued, steered)] == [
+            "turn",
+            "queue",
+            "steer",
+        ]
+        states = [item["state"] for item in session.queue()["items"]]
+        assert states == ["running", "pending", "pending"]
+        model.go.release()  # the answer, after which the steer goes on with the turn
+        await model.asked.acquire()
+        model.go.release()
+        assert (await steered.done()).status == "steered"
+        await model.asked.acquire()
+        stopping = await session.say("rather this", "interrupt")
+        assert stopping.taken_as == "interrupt"
+        assert (await queued.done()).status == "interrupted"
+        await model.asked.acquire()
+        model.go.release()
+        model.go.release()
+        assert (await running.done()).text == "Two."
+        assert model.requests[1].messages[-1].text.endswith("and this")
 
 
-def test_words_mean_what_they_do_in_a_chat() -> None:
+async def test_words_mean_what_they_do_in_a_chat() -> None:
     """Without `how` the word `stop` stops; a slash at the beginning means nothing."""
-
-    async def scene() -> None:
-        model = Held("One.")
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model))
-            receipt = await session.say("/help me")
-            await model.asked.acquire()
-            stop = await session.say("Stop!")
-            assert stop.taken_as == "interrupt"
-            assert stop.ack
-            assert (await receipt.done()).status == "interrupted"
-            assert (await stop.done()).status == "done"
-
-    run(scene())
+    model = Held("One.")
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model))
+        receipt = await session.say("/help me")
+        await model.asked.acquire()
+        stop = await session.say("Stop!")
+        assert stop.taken_as == "interrupt"
+        assert stop.ack
+        assert (await receipt.done()).status == "interrupted"
+        assert (await stop.done()).status == "done"
 
 
-def test_the_outcome_of_each_of_many_messages_is_kept() -> None:
+async def test_the_outcome_of_each_of_many_messages_is_kept() -> None:
     """Also when later turns have begun, and when the session itself has forgotten the message."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo(*(f"Answer {n}." for n in range(70))))
-            receipts = [await session.say("0", "queue")]
-            for number in range(1, 70):
-                receipts.append(await session.say(str(number), "queue"))
-                if number % 5 == 0:
-                    await receipts[-1].done()
-            await receipts[-1].done()
-            texts = [(await receipt.done()).text for receipt in receipts]
-            assert texts == [f"Answer {n}." for n in range(70)]
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo(*(f"Answer {n}." for n in range(70))))
+        receipts = [await session.say("0", "queue")]
+        for number in range(1, 70):
+            receipts.append(await session.say(str(number), "queue"))
+            if number % 5 == 0:
+                await receipts[-1].done()
+        await receipts[-1].done()
+        texts = [(await receipt.done()).text for receipt in receipts]
+        assert texts == [f"Answer {n}." for n in range(70)]
 
 
-def test_an_idempotency_key_makes_a_message_one(tmp_path: Path) -> None:
+async def test_an_idempotency_key_makes_a_message_one(tmp_path: Path) -> None:
     """Sent twice, twice at once, or again after a restart, it is taken once."""
-
-    async def scene() -> None:
-        async with steersman.open(tmp_path) as runtime:
-            session = await runtime.start(echo())
-            twice = await asyncio.gather(*(session.say("x", "queue", key="a") for _ in range(2)))
-            assert [receipt.id for receipt in twice] == ["m1", "m1"]
-            assert (await session.say("x", key="a")).id == "m1"
-            await twice[0].done()
-        async with steersman.open(tmp_path) as runtime:
-            session = await runtime.resume(session.id, agent=echo())
-            again = await session.say("x", key="a")
-            assert again.id == "m1"
-            outcome = await again.done()
-            assert (outcome.status, outcome.text) == ("done", "Done.")
-
-    run(scene())
+    async with steersman.open(tmp_path) as runtime:
+        session = await runtime.start(echo())
+        twice = await asyncio.gather(*(session.say("x", "queue", key="a") for _ in range(2)))
+        assert [receipt.id for receipt in twice] == ["m1", "m1"]
+        assert (await session.say("x", key="a")).id == "m1"
+        await twice[0].done()
+    async with steersman.open(tmp_path) as runtime:
+        session = await runtime.resume(session.id, agent=echo())
+        again = await session.say("x", key="a")
+        assert again.id == "m1"
+        outcome = await again.done()
+        assert (outcome.status, outcome.text) == ("done", "Done.")
 
 
-def test_a_model_that_fails_is_an_outcome_with_its_reason() -> None:
+async def test_a_model_that_fails_is_an_outcome_with_its_reason() -> None:
     """An error of the script, of Python, or an answer that is none: the turn has failed."""
 
     class Broken(ScriptedModel):
@@ -170,20 +151,16 @@ def test_a_model_that_fails_is_an_outcome_with_its_reason() -> None:
         "ValueError: out of order": Broken([]),
         "returned a NoneType": Mute([]),
     }
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            for words, model in models.items():
-                session = await runtime.start(steersman.Agent(model=model))
-                outcome = await session.ask("x")
-                assert (outcome.status, outcome.text) == ("failed", "")
-                assert words in outcome.reason
-                assert words in repr(outcome)
-
-    run(scene())
+    async with memory_home() as runtime:
+        for words, model in models.items():
+            session = await runtime.start(steersman.Agent(model=model))
+            outcome = await session.ask("x")
+            assert (outcome.status, outcome.text) == ("failed", "")
+            assert words in outcome.reason
+            assert words in repr(outcome)
 
 
-def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
+async def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
     """Its connections belong there; an interrupt cancels it at once."""
     seen: list[asyncio.AbstractEventLoop] = []
 
@@ -198,20 +175,17 @@ def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
             finally:
                 seen.append(asyncio.get_running_loop())
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=Slow([])))
-            reading = asyncio.create_task(first(session, "text"))
-            await asyncio.sleep(0)  # it reads from now on: pieces of text come only live
-            receipt = await session.say("x")
-            assert (await reading).delta == "Well"
-            await session.stop()
-            outcome = await receipt.done()
-            assert (outcome.status, outcome.text) == ("interrupted", "Well")
-            await first(session, "stopped")
-        assert seen == [asyncio.get_running_loop()] * 2
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=Slow([])))
+        reading = asyncio.create_task(first(session, "text"))
+        await asyncio.sleep(0)  # it reads from now on: pieces of text come only live
+        receipt = await session.say("x")
+        assert (await reading).delta == "Well"
+        await session.stop()
+        outcome = await receipt.done()
+        assert (outcome.status, outcome.text) == ("interrupted", "Well")
+        await first(session, "stopped")
+    assert seen == [asyncio.get_running_loop()] * 2
 
 
 # What is refused ----------------------------------------------------------------------------------
@@ -232,19 +206,15 @@ def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
         ("goal", (" ",), "a goal needs a text"),
     ],
 )
-def test_what_makes_no_sense_is_refused(name: str, arguments: Any, words: str) -> None:
+async def test_what_makes_no_sense_is_refused(name: str, arguments: Any, words: str) -> None:
     """Each method says what is wrong, and changes nothing."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo())
-            with pytest.raises(steersman.SteersmanError) as caught:
-                await getattr(session, name)(*arguments)
-            assert words in str(caught.value)
-            assert session.queue()["items"] == []
-            assert (await session.ask("x")).text == "Done."
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo())
+        with pytest.raises(steersman.SteersmanError) as caught:
+            await getattr(session, name)(*arguments)
+        assert words in str(caught.value)
+        assert session.queue()["items"] == []
+        assert (await session.ask("x")).text == "Done."
 
 
 @pytest.mark.parametrize(
@@ -255,40 +225,17 @@ def test_what_makes_no_sense_is_refused(name: str, arguments: Any, words: str) -
         ({"max_turns": 0}, "at least 1 turn"),
     ],
 )
-def test_a_goal_that_cannot_be_is_refused(options: Any, words: str) -> None:
+async def test_a_goal_that_cannot_be_is_refused(options: Any, words: str) -> None:
     """Gates and budgets are read before anything runs."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo())
-            with pytest.raises(steersman.UsageError) as caught:
-                await session.goal("x", **options)
-            assert words in str(caught.value)
-
-    run(scene())
-
-
-def test_a_full_queue_rejects_with_its_reason() -> None:
-    """Nothing of the message is kept, and the reason is a word."""
-
-    async def scene() -> None:
-        model = Held()
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model))
-            await session.say("x")
-            await model.asked.acquire()
-            for _ in range(10):
-                await session.say("more", "queue")
-            with pytest.raises(steersman.Rejected) as caught:
-                await session.say("too much", "queue")
-            assert caught.value.reason == "queue_full"
-            assert caught.value.hint
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo())
+        with pytest.raises(steersman.UsageError) as caught:
+            await session.goal("x", **options)
+        assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("how", ["close", "finalize", "home"])
-def test_a_session_that_was_left_says_so(how: str) -> None:
+async def test_a_session_that_was_left_says_so(how: str) -> None:
     """Every method, at once, and with the next step; only its end can be asked for again."""
     reason = "session_finalized" if how == "finalize" else "session_left"
     over = r"was left|is finalized"
@@ -315,67 +262,56 @@ def test_a_session_that_was_left_says_so(how: str) -> None:
         await session.close()
         await session.finalize()
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo())
-            await session.ask("x")
-            if how != "home":
-                await getattr(session, how)()
-                await refuses(session)
-                kinds = [event.type async for event in session.events()]
-                assert kinds[-1] in ("session_suspended", "session_finalized")
-        await refuses(session)
-        with pytest.raises(steersman.UsageError, match="its journal is closed"):
-            await anext(session.events())
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo())
+        await session.ask("x")
+        if how != "home":
+            await getattr(session, how)()
+            await refuses(session)
+            kinds = [event.type async for event in session.events()]
+            assert kinds[-1] in ("session_suspended", "session_finalized")
+    await refuses(session)
+    with pytest.raises(steersman.UsageError, match="its journal is closed"):
+        await anext(session.events())
 
 
-def test_whoever_waits_when_a_session_is_left_is_told() -> None:
+async def test_whoever_waits_when_a_session_is_left_is_told() -> None:
     """The message waits in the queue, and the error names the next step."""
-
-    async def scene() -> None:
-        model = Held()
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model))
-            await session.say("x")
-            await model.asked.acquire()
-            waits = asyncio.create_task((await session.say("y", "queue")).done())
-            await asyncio.sleep(0)
-            await session.close()
-            with pytest.raises(steersman.SteersmanError, match="left before the message had"):
-                await waits
-
-    run(scene())
+    model = Held()
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model))
+        await session.say("x")
+        await model.asked.acquire()
+        waits = asyncio.create_task((await session.say("y", "queue")).done())
+        await asyncio.sleep(0)
+        await session.close()
+        with pytest.raises(steersman.SteersmanError, match="left before the message had"):
+            await waits
 
 
 # Stop, revert, goals, questions -------------------------------------------------------------------
 
 
-def test_a_stop_holds_what_waits_and_resume_queue_runs_it() -> None:
+async def test_a_stop_holds_what_waits_and_resume_queue_runs_it() -> None:
     """A question that comes after the stop is not held up."""
-
-    async def scene() -> None:
-        model = Held("Between.", "One.", "Two.")
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model))
-            running = await session.say("first")
-            await model.asked.acquire()
-            waiting = await session.say("second", "queue")
-            assert (await session.stop())["interrupted"] == "t1"
-            assert (await running.done()).status == "interrupted"
-            assert session.queue()["state"] == "held"
-            for _ in range(3):
-                model.go.release()
-            assert (await session.ask("in between")).text == "Between."
-            await session.resume_queue()
-            assert (await waiting.done()).text == "Two."
-            assert (await running.done()).text == "One."
-
-    run(scene())
+    model = Held("Between.", "One.", "Two.")
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model))
+        running = await session.say("first")
+        await model.asked.acquire()
+        waiting = await session.say("second", "queue")
+        assert (await session.stop())["interrupted"] == "t1"
+        assert (await running.done()).status == "interrupted"
+        assert session.queue()["state"] == "held"
+        for _ in range(3):
+            model.go.release()
+        assert (await session.ask("in between")).text == "Between."
+        await session.resume_queue()
+        assert (await waiting.done()).text == "Two."
+        assert (await running.done()).text == "One."
 
 
-def test_revert_restores_what_a_tool_changed(tmp_path: Path) -> None:
+async def test_revert_restores_what_a_tool_changed(tmp_path: Path) -> None:
     """A tool that declares itself as mutating is reverted as a built-in one."""
     notes = tmp_path / "notes.txt"
     notes.write_text("before")
@@ -385,21 +321,18 @@ def test_revert_restores_what_a_tool_changed(tmp_path: Path) -> None:
         """Rewrite the notes."""
         (ctx.folder / "notes.txt").write_text("after")
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            agent = steersman.Agent(model=Asked(calls("rewrite"), "Done."), tools=[rewrite])
-            session = await runtime.start(agent, folder=tmp_path)
-            await session.ask("go")
-            assert notes.read_text() == "after"
-            assert (await session.revert())["restored"] == ["notes.txt"]
-            assert notes.read_text() == "before"
-            assert (await session.revert("undo"))["restored"] == ["notes.txt"]
-            assert notes.read_text() == "after"
-
-    run(scene())
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=Asked(calls("rewrite"), "Done."), tools=[rewrite])
+        session = await runtime.start(agent, folder=tmp_path)
+        await session.ask("go")
+        assert notes.read_text() == "after"
+        assert (await session.revert())["restored"] == ["notes.txt"]
+        assert notes.read_text() == "before"
+        assert (await session.revert("undo"))["restored"] == ["notes.txt"]
+        assert notes.read_text() == "after"
 
 
-def test_a_goal_goes_on_until_its_judge_is_content(tmp_path: Path) -> None:
+async def test_a_goal_goes_on_until_its_judge_is_content(tmp_path: Path) -> None:
     """The gate fails until the second turn has made the file."""
     done = tmp_path / "done"
 
@@ -408,24 +341,19 @@ def test_a_goal_goes_on_until_its_judge_is_content(tmp_path: Path) -> None:
         """Finish."""
         done.touch()
 
-    async def scene() -> None:
-        model = Asked(
-            "Not yet.", calls("finish"), "Finished.", '{"verdict": "done", "reason": "it is there"}'
-        )
-        async with memory_home(yes=True) as runtime:
-            session = await runtime.start(
-                steersman.Agent(model=model, tools=[finish]), folder=tmp_path
-            )
-            made = await session.goal("make it", gates=[["test", "-e", "done"]], max_turns=5)
-            assert made["state"] == "active"
-            reached = await first(session, "goal", state="achieved")
-            assert reached.detail == "it is there"
-            assert done.exists()
-
-    run(scene())
+    model = Asked(
+        "Not yet.", calls("finish"), "Finished.", '{"verdict": "done", "reason": "it is there"}'
+    )
+    async with memory_home(yes=True) as runtime:
+        session = await runtime.start(steersman.Agent(model=model, tools=[finish]), folder=tmp_path)
+        made = await session.goal("make it", gates=[["test", "-e", "done"]], max_turns=5)
+        assert made["state"] == "active"
+        reached = await first(session, "goal", state="achieved")
+        assert reached.detail == "it is there"
+        assert done.exists()
 
 
-def test_a_subagent_asks_in_the_same_stream() -> None:
+async def test_a_subagent_asks_in_the_same_stream() -> None:
     """Its question comes live, with the session that it is beneath, and is answered like any other."""
     ran: list[str] = []
 
@@ -435,37 +363,34 @@ def test_a_subagent_asks_in_the_same_stream() -> None:
         ran.append(f"paid {amount}")
         return "paid"
 
-    async def scene() -> None:
-        delegate = calls("delegate", task="pay the invoice", agent="assistant")
-        model = Asked(delegate, calls("pay", amount=3), "Paid.", "Done.")
-        async with steersman.open("memory:") as runtime:
-            agent = steersman.Agent(
-                model=model,
-                tools=["delegate", pay],
-                permissions={"pay": "ask", "delegate": "allow"},
-            )
-            session = await runtime.start(agent)
-            asked = asyncio.create_task(first(session, "question"))
-            await asyncio.sleep(0)  # it reads before the subagent asks
-            receipt = await session.say("go")
-            question = await asked
-            assert (question.tool, question.seq, question.get("parent")) == (
-                "pay",
-                None,
-                session.id,
-            )
-            closed = asyncio.create_task(first(session, "answered", id=question.id))
-            await asyncio.sleep(0)
-            await session.answer(question.id, "allow")
-            assert (await closed).choice == "allow"
-            assert (await receipt.done()).text == "Done."
-            assert ran == ["paid 3"]
-
-    run(scene())
+    delegate = calls("delegate", task="pay the invoice", agent="assistant")
+    model = Asked(delegate, calls("pay", amount=3), "Paid.", "Done.")
+    async with steersman.open("memory:") as runtime:
+        agent = steersman.Agent(
+            model=model,
+            tools=["delegate", pay],
+            permissions={"pay": "ask", "delegate": "allow"},
+        )
+        session = await runtime.start(agent)
+        asked = asyncio.create_task(first(session, "question"))
+        await asyncio.sleep(0)  # it reads before the subagent asks
+        receipt = await session.say("go")
+        question = await asked
+        assert (question.tool, question.seq, question.get("parent")) == (
+            "pay",
+            None,
+            session.id,
+        )
+        closed = asyncio.create_task(first(session, "answered", id=question.id))
+        await asyncio.sleep(0)
+        await session.answer(question.id, "allow")
+        assert (await closed).choice == "allow"
+        assert (await receipt.done()).text == "Done."
+        assert ran == ["paid 3"]
 
 
 @pytest.mark.parametrize(("choice", "has_run"), [("allow", True), ("deny", False)])
-def test_a_question_is_an_event_that_the_program_answers(choice: Any, has_run: bool) -> None:
+async def test_a_question_is_an_event_that_the_program_answers(choice: Any, has_run: bool) -> None:
     """The tool runs if it is allowed; the model reads why it did not."""
     ran: list[str] = []
 
@@ -475,26 +400,23 @@ def test_a_question_is_an_event_that_the_program_answers(choice: Any, has_run: b
         ran.append("paid")
         return "paid"
 
-    async def scene() -> None:
-        model = Asked(calls("pay", amount=3), "Done.")
-        async with steersman.open("memory:") as runtime:
-            agent = steersman.Agent(model=model, tools=[pay], permissions={"pay": "ask"})
-            session = await runtime.start(agent)
-            receipt = await session.say("go")
-            question = await first(session, "question")
-            assert (question.tool, question.arguments) == ("pay", {"amount": 3})
-            await session.answer(question.id, choice, "too much")
-            assert (await receipt.done()).text == "Done."
-            with pytest.raises(steersman.UsageError, match="no question"):
-                await session.answer(question.id, choice)
-        assert bool(ran) == has_run
-        assert has_run or "too much" in model.results[0]
-
-    run(scene())
+    model = Asked(calls("pay", amount=3), "Done.")
+    async with steersman.open("memory:") as runtime:
+        agent = steersman.Agent(model=model, tools=[pay], permissions={"pay": "ask"})
+        session = await runtime.start(agent)
+        receipt = await session.say("go")
+        question = await first(session, "question")
+        assert (question.tool, question.arguments) == ("pay", {"amount": 3})
+        await session.answer(question.id, choice, "too much")
+        assert (await receipt.done()).text == "Done."
+        with pytest.raises(steersman.UsageError, match="no question"):
+            await session.answer(question.id, choice)
+    assert bool(ran) == has_run
+    assert has_run or "too much" in model.results[0]
 
 
 @pytest.mark.parametrize(("yes", "has_run"), [(True, True), (False, False)])
-def test_a_home_without_people_answers_itself(yes: bool, has_run: bool) -> None:
+async def test_a_home_without_people_answers_itself(yes: bool, has_run: bool) -> None:
     """What would be asked about is denied, or with `yes` allowed."""
     ran: list[str] = []
 
@@ -503,32 +425,25 @@ def test_a_home_without_people_answers_itself(yes: bool, has_run: bool) -> None:
         """Pay."""
         ran.append("paid")
 
-    async def scene() -> None:
-        async with memory_home(yes=yes) as runtime:
-            model = Asked(calls("pay"), "Done.")
-            agent = steersman.Agent(model=model, tools=[pay], permissions={"pay": "ask"})
-            assert (await (await runtime.start(agent)).ask("go")).status == "done"
-        assert bool(ran) == has_run
-
-    run(scene())
+    async with memory_home(yes=yes) as runtime:
+        model = Asked(calls("pay"), "Done.")
+        agent = steersman.Agent(model=model, tools=[pay], permissions={"pay": "ask"})
+        assert (await (await runtime.start(agent)).ask("go")).status == "done"
+    assert bool(ran) == has_run
 
 
-def test_the_last_message_is_sent_again_in_a_session_that_is_taken_up() -> None:
+async def test_the_last_message_is_sent_again_in_a_session_that_is_taken_up() -> None:
     """The reply names the session, whose handle `resume` returns; the old one is kept."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo("Blue.", "Red.", "Well."))
-            await session.ask("which colour has the sky?")
-            reply = await session.enter("/edit-last which colour has a rose?")
-            assert isinstance(reply, steersman.Reply)
-            assert not session.is_open
-            other = await runtime.resume(reply.data["session"])
-            assert (await other.outcome(reply.data["id"])).text == "Red."
-            assert (await other.ask("and so?")).text == "Well."
-            assert await runtime.resume(session.id) is not session
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo("Blue.", "Red.", "Well."))
+        await session.ask("which colour has the sky?")
+        reply = await session.enter("/edit-last which colour has a rose?")
+        assert isinstance(reply, steersman.Reply)
+        assert not session.is_open
+        other = await runtime.resume(reply.data["session"])
+        assert (await other.outcome(reply.data["id"])).text == "Red."
+        assert (await other.ask("and so?")).text == "Well."
+        assert await runtime.resume(session.id) is not session
 
 
 # Events -------------------------------------------------------------------------------------------
@@ -568,7 +483,7 @@ def test_events_come_from_the_journal_and_then_live() -> None:
     run(scene())
 
 
-def test_a_reader_that_falls_behind_misses_nothing() -> None:
+async def test_a_reader_that_falls_behind_misses_nothing() -> None:
     """More events come than are kept for it: it reads the rest from the journal."""
     count = 6_000
 
@@ -578,42 +493,33 @@ def test_a_reader_that_falls_behind_misses_nothing() -> None:
         for done in range(1, count + 1):
             ctx.progress(done, count)
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            agent = steersman.Agent(
-                model=Asked(calls("work"), calls("work"), "Done."), tools=[work]
-            )
-            session = await runtime.start(agent)
-            events = session.events()
-            assert (await anext(events)).type == "session_started"
-            await session.ask("go")
-            await session.close()
-            rest = [event async for event in events]
-            numbers = [event.seq for event in rest if event.type == "progress"]
-            assert len(numbers) == len(set(numbers))
-            assert numbers == sorted(numbers, key=lambda number: number or 0)
-            assert rest[-1].type == "session_suspended"
-            assert [event.done for event in rest if event.type == "progress"][-1] == count
-
-    run(scene())
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=Asked(calls("work"), calls("work"), "Done."), tools=[work])
+        session = await runtime.start(agent)
+        events = session.events()
+        assert (await anext(events)).type == "session_started"
+        await session.ask("go")
+        await session.close()
+        rest = [event async for event in events]
+        numbers = [event.seq for event in rest if event.type == "progress"]
+        assert len(numbers) == len(set(numbers))
+        assert numbers == sorted(numbers, key=lambda number: number or 0)
+        assert rest[-1].type == "session_suspended"
+        assert [event.done for event in rest if event.type == "progress"][-1] == count
 
 
-def test_a_reader_misses_no_text_of_a_turn_that_runs_while_it_reads_the_journal() -> None:
+async def test_a_reader_misses_no_text_of_a_turn_that_runs_while_it_reads_the_journal() -> None:
     """What comes after its first event is live, whatever the journal holds meanwhile."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo("Good day."))
-            events = session.events()
-            assert (await anext(events)).type == "session_started"
-            await session.ask("go")
-            await session.close()
-            rest = [event async for event in events]
-            kinds = [event.type for event in rest]
-            assert "".join(event.delta for event in rest if event.type == "text") == "Good day."
-            assert kinds.index("accepted") < kinds.index("text") < kinds.index("turn_ended")
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(echo("Good day."))
+        events = session.events()
+        assert (await anext(events)).type == "session_started"
+        await session.ask("go")
+        await session.close()
+        rest = [event async for event in events]
+        kinds = [event.type for event in rest]
+        assert "".join(event.delta for event in rest if event.type == "text") == "Good day."
+        assert kinds.index("accepted") < kinds.index("text") < kinds.index("turn_ended")
 
 
 def test_a_reader_that_joins_a_streaming_answer_has_all_of_it() -> None:
@@ -685,25 +591,21 @@ class Piecemeal(ScriptedModel):
         return steersman.ModelAnswer(text="".join(self._pieces))
 
 
-def test_a_session_is_used_from_other_loops() -> None:
+async def test_a_session_is_used_from_other_loops() -> None:
     """A thread with a loop of its own may ask and read, as may several at once."""
+    async with memory_home() as runtime:
+        session = await runtime.start(echo())
+        answers: list[str] = []
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo())
-            answers: list[str] = []
+        def ask() -> None:
+            answers.append(run(session.ask("x")).text)
 
-            def ask() -> None:
-                answers.append(run(session.ask("x")).text)
-
-            threads = [threading.Thread(target=ask) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                await asyncio.to_thread(thread.join)
-            assert answers == ["Done."] * 3
-
-    run(scene())
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+        assert answers == ["Done."] * 3
 
 
 # Pictures -----------------------------------------------------------------------------------------
@@ -726,32 +628,26 @@ def here() -> steersman.Picture:
 
 
 @pytest.mark.parametrize(("model", "count"), [(Looking, 1), (Asked, 0)])
-def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
+async def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
     tmp_path: Path, model: type[Asked], count: int
 ) -> None:
     """Given with a message or returned by a tool, in this process or another; else a line says so."""
     data = base64.b64encode(PIXEL).decode()
     (tmp_path / "shot.png").write_bytes(PIXEL)
-
-    async def scene() -> None:
-        script = model(calls("here"), calls("photograph", content=data), "A pixel.")
-        async with memory_home() as runtime:
-            agent = steersman.Agent(model=script, tools=[here, photograph])
-            session = await runtime.start(agent, folder=tmp_path)
-            receipt = await session.say("what is it?", images=[tmp_path / "shot.png"])
-            assert (await receipt.done()).text == "A pixel."
-        said = [
-            message for message in script.requests[-1].messages if message.role in ("user", "tool")
-        ]
-        assert [len(one.pictures) for one in said] == [count] * 3
-        assert {picture.data for message in said for picture in message.pictures} <= {data}
-        line = "[a picture, image/png, 70 bytes]"
-        assert said[1].text.startswith(line)
-        assert said[2].text.startswith(f"here it is\n{line}")
-        assert ("not shown" in said[1].text) == (count == 0)
-        assert ("Not attached: picture 1" in said[0].text) == (count == 0)
-
-    run(scene())
+    script = model(calls("here"), calls("photograph", content=data), "A pixel.")
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=script, tools=[here, photograph])
+        session = await runtime.start(agent, folder=tmp_path)
+        receipt = await session.say("what is it?", images=[tmp_path / "shot.png"])
+        assert (await receipt.done()).text == "A pixel."
+    said = [message for message in script.requests[-1].messages if message.role in ("user", "tool")]
+    assert [len(one.pictures) for one in said] == [count] * 3
+    assert {picture.data for message in said for picture in message.pictures} <= {data}
+    line = "[a picture, image/png, 70 bytes]"
+    assert said[1].text.startswith(line)
+    assert said[2].text.startswith(f"here it is\n{line}")
+    assert ("not shown" in said[1].text) == (count == 0)
+    assert ("Not attached: picture 1" in said[0].text) == (count == 0)
 
 
 @pytest.mark.parametrize(
@@ -764,14 +660,10 @@ def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
         ("/nowhere.png", "not a list"),
     ],
 )
-def test_what_is_no_picture_is_refused_before_it_is_said(images: Any, why: str) -> None:
+async def test_what_is_no_picture_is_refused_before_it_is_said(images: Any, why: str) -> None:
     """Nothing of the message is kept."""
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=Looking()))
-            with pytest.raises(steersman.SteersmanError, match=re.escape(why)):
-                await session.say("look", images=images)
-            assert session.queue()["items"] == []
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=Looking()))
+        with pytest.raises(steersman.SteersmanError, match=re.escape(why)):
+            await session.say("look", images=images)
+        assert session.queue()["items"] == []

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from library.lab import Asked, first, played, result_of, run
+from library.lab import Asked, first, played, result_of
 from pydantic import BaseModel, Field
+from support.coroutines import run
 from support.patience import seconds
 
 import steersman
@@ -281,7 +282,7 @@ def test_what_a_tool_raises_is_an_error_that_the_model_reads(
     )
 
 
-def test_wrong_arguments_are_refused_before_the_function_runs() -> None:
+async def test_wrong_arguments_are_refused_before_the_function_runs() -> None:
     """The model reads what is wrong with them, and may call again."""
     ran: list[str] = []
 
@@ -292,13 +293,9 @@ def test_wrong_arguments_are_refused_before_the_function_runs() -> None:
         return "sunny"
 
     model = Asked(calls("weather", town="Rome"), calls("weather", city=3), calls("wetter"), "Done.")
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
-            assert (await session.ask("go")).status == "done"
-
-    run(scene())
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
+        assert (await session.ask("go")).status == "done"
     assert ran == []
     assert model.results == [
         "[weather was not run: `city` is missing]",
@@ -350,7 +347,7 @@ def test_what_a_tool_prints_is_not_its_result(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("is_optional", [False, True])
-def test_a_context_knows_the_call_and_tells_of_it(tmp_path: Any, is_optional: bool) -> None:
+async def test_a_context_knows_the_call_and_tells_of_it(tmp_path: Any, is_optional: bool) -> None:
     """Call, session and folder are there; progress is an event."""
     seen: list[Any] = []
 
@@ -369,17 +366,13 @@ def test_a_context_knows_the_call_and_tells_of_it(tmp_path: Any, is_optional: bo
         return work(ctx)
 
     model = Asked(calls("work"), "Done.")
-
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            agent = steersman.Agent(model=model, tools=[perhaps if is_optional else work])
-            session = await runtime.start(agent, folder=tmp_path)
-            assert (await session.ask("go")).status == "done"
-            assert seen == ["t1.s1.c1", session.id, tmp_path, False]
-            made = await first(session, "progress")
-            assert (made.done, made.total, made.unit) == (1, 2, "files")
-
-    run(scene())
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=model, tools=[perhaps if is_optional else work])
+        session = await runtime.start(agent, folder=tmp_path)
+        assert (await session.ask("go")).status == "done"
+        assert seen == ["t1.s1.c1", session.id, tmp_path, False]
+        made = await first(session, "progress")
+        assert (made.done, made.total, made.unit) == (1, 2, "files")
     assert model.requests[0].tools[0].parameters["properties"] == {}
 
 
@@ -397,7 +390,7 @@ def test_progress_that_makes_no_sense_is_an_error_of_the_tool() -> None:
 # Where it runs, and how it is stopped -------------------------------------------------------------
 
 
-def test_a_coroutine_runs_on_the_loop_of_the_program_and_a_function_beside_it() -> None:
+async def test_a_coroutine_runs_on_the_loop_of_the_program_and_a_function_beside_it() -> None:
     """So that connections of the program work in one, and the other may block."""
     seen: dict[str, object] = {}
 
@@ -417,24 +410,21 @@ def test_a_coroutine_runs_on_the_loop_of_the_program_and_a_function_beside_it() 
         seen["wrapped"] = threading.current_thread()
         return on_loop.function()
 
-    async def scene() -> None:
-        loop, thread = asyncio.get_running_loop(), threading.current_thread()
-        for tool in (on_loop, in_thread):
-            assert (await played(tool))[1] == "Done."
-        assert seen["async"] is loop
-        assert seen["sync"] is not thread
-        seen.clear()
-        wrapped.schema = type(wrapped.schema)(
-            name="wrapped", description="", parameters=wrapped.schema.parameters
-        )
-        assert (await played(wrapped))[1] == "Done."
-        assert seen["async"] is loop
-
-    run(scene())
+    loop, thread = asyncio.get_running_loop(), threading.current_thread()
+    for tool in (on_loop, in_thread):
+        assert (await played(tool))[1] == "Done."
+    assert seen["async"] is loop
+    assert seen["sync"] is not thread
+    seen.clear()
+    wrapped.schema = type(wrapped.schema)(
+        name="wrapped", description="", parameters=wrapped.schema.parameters
+    )
+    assert (await played(wrapped))[1] == "Done."
+    assert seen["async"] is loop
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_tool_that_is_stopped_ends(is_async: bool) -> None:
+async def test_a_tool_that_is_stopped_ends(is_async: bool) -> None:
     """A coroutine is cancelled, a function asks its context; the turn is interrupted at once."""
     ended: list[str] = []
     begun = threading.Event()
@@ -458,23 +448,20 @@ def test_a_tool_that_is_stopped_ends(is_async: bool) -> None:
         finally:
             ended.append("sync")
 
-    async def scene() -> None:
-        model = Asked(calls("wait"), "Done.", "Again.")
-        async with memory_home() as runtime:
-            tool = wait if is_async else poll
-            session = await runtime.start(steersman.Agent(model=model, tools=[tool]))
-            receipt = await session.say("go")
-            await asyncio.to_thread(begun.wait, seconds(20))
-            await session.stop()
-            outcome = await receipt.done()
-            assert (outcome.status, outcome.text, outcome.reason) == ("interrupted", "", "stop")
-            await first(session, "stopped", turn="t1")
-            assert ended == ["async" if is_async else "sync"]
-            assert (await session.ask("again")).text == "Done."
-        assert session.is_open is False
-        assert model.results == ["[interrupted]"]
-
-    run(scene())
+    model = Asked(calls("wait"), "Done.", "Again.")
+    async with memory_home() as runtime:
+        tool = wait if is_async else poll
+        session = await runtime.start(steersman.Agent(model=model, tools=[tool]))
+        receipt = await session.say("go")
+        await asyncio.to_thread(begun.wait, seconds(20))
+        await session.stop()
+        outcome = await receipt.done()
+        assert (outcome.status, outcome.text, outcome.reason) == ("interrupted", "", "stop")
+        await first(session, "stopped", turn="t1")
+        assert ended == ["async" if is_async else "sync"]
+        assert (await session.ask("again")).text == "Done."
+    assert session.is_open is False
+    assert model.results == ["[interrupted]"]
 
 
 @pytest.mark.parametrize("kind", ["function", "coroutine", "wrapped coroutine"])
@@ -537,7 +524,7 @@ def test_a_tool_that_does_not_end_holds_up_nobody(kind: str) -> None:
     run(scene())
 
 
-def test_a_home_is_left_although_a_tool_does_not_return() -> None:
+async def test_a_home_is_left_although_a_tool_does_not_return() -> None:
     """Leaving waits for the grace of a call, and no longer; nothing that was said is lost."""
     release = threading.Event()
 
@@ -546,19 +533,16 @@ def test_a_home_is_left_although_a_tool_does_not_return() -> None:
         """Block."""
         release.wait(seconds(30))
 
-    async def scene() -> None:
-        async with memory_home() as runtime:
-            agent = steersman.Agent(model=Asked(calls("block"), "Done."), tools=[block])
-            session = await runtime.start(agent)
-            receipt = await session.say("go")
-            await first(session, "tool_started")
-        assert (await receipt.done()).status == "interrupted"
-        release.set()
-
-    run(scene())
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=Asked(calls("block"), "Done."), tools=[block])
+        session = await runtime.start(agent)
+        receipt = await session.say("go")
+        await first(session, "tool_started")
+    assert (await receipt.done()).status == "interrupted"
+    release.set()
 
 
-def test_a_tool_learns_what_became_of_a_message_in_a_home_that_was_left() -> None:
+async def test_a_tool_learns_what_became_of_a_message_in_a_home_that_was_left() -> None:
     """The home is closed; nobody asks it whether the tool's own session belongs to it."""
     found: list[str] = []
 
@@ -571,14 +555,11 @@ def test_a_tool_learns_what_became_of_a_message_in_a_home_that_was_left() -> Non
             await receipt.done()
         found.append((await receipt.done()).text)
 
-    async def scene() -> None:
-        assert (await played(work))[1] == "Done."
-        assert found == ["Four."]
-
-    run(scene())
+    assert (await played(work))[1] == "Done."
+    assert found == ["Four."]
 
 
-def test_a_mutating_tool_runs_alone() -> None:
+async def test_a_mutating_tool_runs_alone() -> None:
     """Calls of one answer run side by side, except one that changes files."""
     meet = threading.Barrier(2, timeout=seconds(20))
     running: list[str] = []
@@ -596,16 +577,13 @@ def test_a_mutating_tool_runs_alone() -> None:
         running.append(f"end {number}")
         return running
 
-    async def scene() -> None:
-        both = tuple((name, {"number": number}) for name in ("look", "change") for number in (1, 2))
-        model = Asked(ScriptedAnswer(tool_calls=both), "Done.")
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model, tools=[look, change]))
-            assert (await session.ask("go")).status == "done"
-        assert model.results[:2] == ["met", "met"]
-        assert running == ["begin 1", "end 1", "begin 2", "end 2"]
-
-    run(scene())
+    both = tuple((name, {"number": number}) for name in ("look", "change") for number in (1, 2))
+    model = Asked(ScriptedAnswer(tool_calls=both), "Done.")
+    async with memory_home() as runtime:
+        session = await runtime.start(steersman.Agent(model=model, tools=[look, change]))
+        assert (await session.ask("go")).status == "done"
+    assert model.results[:2] == ["met", "met"]
+    assert running == ["begin 1", "end 1", "begin 2", "end 2"]
 
 
 # A tool that speaks to its own session ------------------------------------------------------------
@@ -663,7 +641,7 @@ def test_a_tool_may_end_its_own_turn(name: str) -> None:
     assert result == ""
 
 
-def test_a_tool_of_a_subagent_cannot_wait_for_the_session_above() -> None:
+async def test_a_tool_of_a_subagent_cannot_wait_for_the_session_above() -> None:
     """That waits for the subagent, and so for the tool."""
     here: list[steersman.SessionHandle] = []
 
@@ -672,24 +650,21 @@ def test_a_tool_of_a_subagent_cannot_wait_for_the_session_above() -> None:
         """Report to the session above."""
         return str(await here[0].ask("more"))
 
-    async def scene() -> None:
-        child = [calls("report"), "The child is done."]
-        model = Asked(
-            ScriptedAnswer(tool_calls=(("delegate", {"task": "report", "agent": "assistant"}),)),
-            *child,
-            "Done.",
-        )
-        async with memory_home(yes=True) as runtime:
-            agent = steersman.Agent(model=model, tools=["delegate", report])
-            session = await runtime.start(agent)
-            here.append(session)
-            assert (await session.ask("go")).status == "done"
-        seen = [
-            message.text
-            for request in model.requests
-            for message in request.messages
-            if message.role == "tool"
-        ]
-        assert any("a tool cannot wait for its own session" in text for text in seen), seen
-
-    run(scene())
+    child = [calls("report"), "The child is done."]
+    model = Asked(
+        ScriptedAnswer(tool_calls=(("delegate", {"task": "report", "agent": "assistant"}),)),
+        *child,
+        "Done.",
+    )
+    async with memory_home(yes=True) as runtime:
+        agent = steersman.Agent(model=model, tools=["delegate", report])
+        session = await runtime.start(agent)
+        here.append(session)
+        assert (await session.ask("go")).status == "done"
+    seen = [
+        message.text
+        for request in model.requests
+        for message in request.messages
+        if message.role == "tool"
+    ]
+    assert any("a tool cannot wait for its own session" in text for text in seen), seen

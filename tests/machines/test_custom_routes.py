@@ -1,5 +1,7 @@
 """Routes of one's own: what they become, and what they cannot mean."""
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,18 @@ from steersman.proofs.custom_routes import (
 from steersman.proofs.route_check import CONVERSATIONAL, check_routes
 
 STEER_CHILDREN = (RouteOutcome(to=("children.active",), what="steer"),)
+
+
+def talk(name: str, what: str, *to: str, **more: Any) -> Override:
+    """Make a route by which talk gives something to these; `more` are other keys of it."""
+    gift = RouteOutcome(to=to, what=what)
+    return Override(**{"name": name, "message": ("converse",), "deliver": (gift,), **more})
+
+
+def upon(name: str, cause: str, what: str, *to: str, **more: Any) -> Override:
+    """Make a route by which a cause gives something to these."""
+    gift = RouteOutcome(to=to, what=what)
+    return Override(name=name, causes=(cause,), deliver=(gift,), **more)
 
 
 def in_front(*overrides: Override) -> Routes:
@@ -64,9 +78,7 @@ def test_a_route_for_talk(
 
 def test_a_route_with_its_own_cause_reaches_only_its_targets() -> None:
     """Who is not named gets nothing, and the result is as safe as before."""
-    mine = Override(
-        name="wide", message=("converse",), deliver=(RouteOutcome(to=("children",), what="steer"),)
-    )
+    mine = talk("wide", "steer", "children")
     routes = in_front(mine)
     reach = dict.fromkeys(("foreground_child", "detached_child", "background_child"), "steer")
     assert dict(routes.reach("route.wide")) == reach
@@ -122,9 +134,7 @@ def test_a_route_that_nothing_carries_out_is_refused(
     cause: str, target: str, what: str, reason: str
 ) -> None:
     """What a route promises is what runs; `routes check` says why it would not."""
-    route = Override(
-        name="a", causes=(cause,), deliver=(RouteOutcome(to=(target,), what=what),), why="So."
-    )
+    route = upon("a", cause, what, target, why="So.")
     routes, invalid_routes = put_in_front(STEERSMAN, [route])
     assert invalid_routes == ()
     faults = check_routes(routes.dispositions, routes.deliveries)
@@ -134,27 +144,16 @@ def test_a_route_that_nothing_carries_out_is_refused(
 
 def test_a_message_knows_what_another_route_made_of_a_cause() -> None:
     """A cause that a route widened is no longer the one that stops the turn alone."""
-    wide = Override(
-        name="wide", causes=("message",), deliver=(RouteOutcome(to=("children",), what="cancel"),)
-    )
-    plain = Override(
-        name="plain", message=("converse",), deliver=(RouteOutcome(to=("self",), what="cancel"),)
-    )
+    wide = upon("wide", "message", "cancel", "children")
+    plain = talk("plain", "cancel", "self")
     assert said(in_front(plain), "converse", "busy")[2] == "message"
     assert said(in_front(wide, plain), "converse", "busy")[2] == "more_word"
 
 
 def test_the_first_of_several_routes_wins() -> None:
     """Routes are asked in their order."""
-    queue = Override(
-        name="a",
-        message=("converse",),
-        when={"busy": ("interrupt",)},
-        deliver=(RouteOutcome(to=("self",), what="queue"),),
-    )
-    steer = Override(
-        name="b", message=("converse",), deliver=(RouteOutcome(to=("self",), what="steer"),)
-    )
+    queue = talk("a", "queue", "self", when={"busy": ("interrupt",)})
+    steer = talk("b", "steer", "self")
     assert said(in_front(queue, steer), "converse", "busy")[0] == "a"
     assert said(in_front(steer, queue), "converse", "busy")[0] == "b"
 
@@ -174,21 +173,9 @@ def test_the_first_of_several_routes_wins() -> None:
             "name",
             "`steer` is the name of a shipped row already",
         ),
+        (talk("a", "queue", "children"), "deliver", "`queue` goes only to `self`"),
         (
-            Override(
-                name="a",
-                message=("converse",),
-                deliver=(RouteOutcome(to=("children",), what="queue"),),
-            ),
-            "deliver",
-            "`queue` goes only to `self`",
-        ),
-        (
-            Override(
-                name="a",
-                message=("converse",),
-                deliver=(RouteOutcome(to=("self", "children"), what="steer"),),
-            ),
+            talk("a", "steer", "self", "children"),
             "deliver",
             "a steer is for the turn or for others, and not for both",
         ),
@@ -204,82 +191,33 @@ def test_the_first_of_several_routes_wins() -> None:
             "deliver",
             "a message interrupts or steers, and does not do both",
         ),
+        (talk("a", "none", "self"), "deliver", "there is no recipient: the message would be lost"),
+        (talk("a", "refuse", "self"), "deliver", "a refusal needs an `ack` with the reason"),
         (
-            Override(
-                name="a", message=("converse",), deliver=(RouteOutcome(to=("self",), what="none"),)
-            ),
-            "deliver",
-            "there is no recipient: the message would be lost",
-        ),
-        (
-            Override(
-                name="a",
-                message=("converse",),
-                deliver=(RouteOutcome(to=("self",), what="refuse"),),
-            ),
-            "deliver",
-            "a refusal needs an `ack` with the reason",
-        ),
-        (
-            Override(
-                name="a",
-                message=("converse",),
-                deliver=(RouteOutcome(to=("self",), what="finalize"),),
-            ),
+            talk("a", "finalize", "self"),
             "deliver",
             "a message can stop the session; `/finalize` ends it permanently",
         ),
         (
-            Override(
-                name="a", message=("command",), deliver=(RouteOutcome(to=("self",), what="queue"),)
-            ),
+            talk("a", "queue", "self", message=("command",)),
             "message",
             "a slash command is carried out before any route is asked",
         ),
         (
-            Override(
-                name="a",
-                message=("converse",),
-                when={"situation": ("busy",)},
-                deliver=(RouteOutcome(to=("self",), what="turn"),),
-            ),
+            talk("a", "turn", "self", when={"situation": ("busy",)}),
             "when",
             "while the session is busy a message cannot be run",
         ),
         (
-            Override(
-                name="a",
-                message=("converse",),
-                when={"situation": ("idle",)},
-                deliver=(RouteOutcome(to=("self",), what="steer"),),
-            ),
+            talk("a", "steer", "self", when={"situation": ("idle",)}),
             "when",
             "while the session is idle a message cannot be a steer: "
             "no turn runs that could take it in",
         ),
+        (upon("a", "stop", "queue", "self"), "deliver", "a cause has no text for a `queue`"),
+        (upon("a", "timeout", "none", "children"), "deliver", "`none` needs the reason in `why`"),
         (
-            Override(
-                name="a", causes=("stop",), deliver=(RouteOutcome(to=("self",), what="queue"),)
-            ),
-            "deliver",
-            "a cause has no text for a `queue`",
-        ),
-        (
-            Override(
-                name="a",
-                causes=("timeout",),
-                deliver=(RouteOutcome(to=("children",), what="none"),),
-            ),
-            "deliver",
-            "`none` needs the reason in `why`",
-        ),
-        (
-            Override(
-                name="a",
-                causes=("stop",),
-                deliver=(RouteOutcome(to=("self",), what="cancel"),),
-                ack="queued",
-            ),
+            upon("a", "stop", "cancel", "self", ack="queued"),
             "ack",
             "`ack` belongs to a route for a message, not to one for a cause",
         ),
@@ -313,9 +251,7 @@ def test_all_invalid_routes_are_reported_at_once_and_nothing_changes() -> None:
 
 def test_a_route_behind_one_that_takes_all_is_dead() -> None:
     """It would never be asked; that is a mistake."""
-    first = Override(
-        name="a", message=("converse",), deliver=(RouteOutcome(to=("self",), what="queue"),)
-    )
+    first = talk("a", "queue", "self")
     second = Override(name="b", message=("converse",), deliver=STEER_CHILDREN)
     _, invalid_routes = put_in_front(STEERSMAN, [first, second])
     message = "never decides anything: earlier routes match wherever it does"
@@ -325,55 +261,13 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
 @pytest.mark.parametrize(
     ("route", "kind"),
     [
+        (talk("a", "cancel", "children"), "kills-child"),
+        (talk("a", "cancel", "everybody", message=("interrupt_more",)), "kills-child"),
+        (upon("a", "turn_ended", "cancel", "children"), "kills-child"),
+        (talk("a", "queue", "self", ack="queued", message=("interrupt_bare",)), "unheard"),
+        (upon("a", "stop", "none", "children", why="Busy."), "unheard"),
         (
-            Override(
-                name="a",
-                message=("converse",),
-                deliver=(RouteOutcome(to=("children",), what="cancel"),),
-            ),
-            "kills-child",
-        ),
-        (
-            Override(
-                name="a",
-                message=("interrupt_more",),
-                deliver=(RouteOutcome(to=("everybody",), what="cancel"),),
-            ),
-            "kills-child",
-        ),
-        (
-            Override(
-                name="a",
-                causes=("turn_ended",),
-                deliver=(RouteOutcome(to=("children",), what="cancel"),),
-            ),
-            "kills-child",
-        ),
-        (
-            Override(
-                name="a",
-                message=("interrupt_bare",),
-                deliver=(RouteOutcome(to=("self",), what="queue"),),
-                ack="queued",
-            ),
-            "unheard",
-        ),
-        (
-            Override(
-                name="a",
-                causes=("stop",),
-                deliver=(RouteOutcome(to=("children",), what="none"),),
-                why="Busy.",
-            ),
-            "unheard",
-        ),
-        (
-            Override(
-                name="a",
-                message=("explicit_interrupt",),
-                deliver=(RouteOutcome(to=("self",), what="refuse"),),
-                ack="queued",
-            ),
+            talk("a", "refuse", "self", ack="queued", message=("explicit_interrupt",)),
             "dropped-control",
         ),
         (

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from typing import Any
 
 import pytest
 
@@ -9,22 +10,23 @@ import steersman.machines
 from steersman.machines.machine import Machine, State, Transition
 from steersman.proofs.machine_check import MachineFault, check
 
+A, B, Z = State(name="a", doc=""), State(name="b", doc=""), State(name="z", doc="", is_final=True)
+X = State(name="x", doc="")
+
+
+def row(event: str, source: str, dest: str | None = None, *guards: str, **more: Any) -> Transition:
+    """Make a row of a machine; `more` are other fields of it."""
+    return Transition(event=event, source=(source,), dest=dest, guards=guards, **more)
+
 
 def machine(
     *rows: Transition,
-    states: tuple[State, ...] = (
-        State(name="a", doc=""),
-        State(name="b", doc=""),
-        State(name="z", doc="", is_final=True),
-    ),
+    states: tuple[State, ...] = (A, B, Z),
     initial: str = "a",
     control: tuple[str, ...] = (),
 ) -> Machine:
     """Make a machine of three states in which planted rows stand behind sound ones."""
-    sound = (
-        Transition(event="go", source=("a",), dest="b"),
-        Transition(event="end", source=("b",), dest="z"),
-    )
+    sound = (row("go", "a", "b"), row("end", "b", "z"))
     return Machine(
         name="planted",
         doc="",
@@ -35,19 +37,12 @@ def machine(
     )
 
 
-A, B, Z = State(name="a", doc=""), State(name="b", doc=""), State(name="z", doc="", is_final=True)
-X = State(name="x", doc="")
-
-
 @pytest.mark.parametrize(
     ("faulty", "expected"),
     [
+        (machine(initial="q"), [("unknown-initial", "initial", "`q` is not a declared state")]),
         (
-            machine(initial="q"),
-            [("unknown-initial", "initial", "`q` is not a declared state")],
-        ),
-        (
-            machine(Transition(event="hop", source=("q",), dest="r")),
+            machine(row("hop", "q", "r")),
             [
                 ("unknown-state", "event `hop`", "`q` is not a declared state"),
                 ("unknown-state", "event `hop`", "`r` is not a declared state"),
@@ -58,26 +53,22 @@ X = State(name="x", doc="")
             [("duplicate-state", "state `b`", "declared more than once")],
         ),
         (
-            machine(Transition(event="hop", source=("x",), dest="z"), states=(A, B, Z, X)),
+            machine(row("hop", "x", "z"), states=(A, B, Z, X)),
             [("unreachable", "state `x`", "no chain of events leads here from `a`")],
         ),
         (
-            machine(
-                Transition(event="hop", source=("a",), dest="x"),
-                Transition(event="hum", source=("x",), dest="x"),
-                states=(A, B, Z, X),
-            ),
+            machine(row("hop", "a", "x"), row("hum", "x", "x"), states=(A, B, Z, X)),
             [("dead-end", "state `x`", "not final, but no event leaves it")],
         ),
         (
-            machine(Transition(event="rise", source=("z",), dest="a")),
+            machine(row("rise", "z", "a")),
             [("final-exit", "state `z`", "final, but `rise` leads to `a`")],
         ),
         (
             machine(
-                Transition(event="hop", source=("a",), dest="x"),
-                Transition(event="to", source=("x",), dest="y"),
-                Transition(event="fro", source=("y",), dest="x"),
+                row("hop", "a", "x"),
+                row("to", "x", "y"),
+                row("fro", "y", "x"),
                 states=(A, B, Z, X, State(name="y", doc="")),
             ),
             [
@@ -86,10 +77,7 @@ X = State(name="x", doc="")
             ],
         ),
         (
-            machine(
-                Transition(event="hop", source=("a",), dest="b", guards=("fed", "!tired")),
-                Transition(event="hop", source=("a",), dest="b", guards=("tired", "late")),
-            ),
+            machine(row("hop", "a", "b", "fed", "!tired"), row("hop", "a", "b", "tired", "late")),
             [
                 (
                     "may-drop",
@@ -99,7 +87,7 @@ X = State(name="x", doc="")
             ],
         ),
         (
-            machine(Transition(event="go", source=("a",), dest="z", guards=("fed",))),
+            machine(row("go", "a", "z", "fed")),
             [
                 (
                     "shadowed",
@@ -110,9 +98,9 @@ X = State(name="x", doc="")
         ),
         (
             machine(
-                Transition(event="hop", source=("a",), dest="b", guards=("fed",)),
-                Transition(event="hop", source=("a",), dest="b", guards=("!fed",)),
-                Transition(event="hop", source=("a",), dest="z", guards=("late",)),
+                row("hop", "a", "b", "fed"),
+                row("hop", "a", "b", "!fed"),
+                row("hop", "a", "z", "late"),
             ),
             [
                 (
@@ -123,10 +111,7 @@ X = State(name="x", doc="")
             ],
         ),
         (
-            machine(
-                Transition(event="hop", source=("a",), dest="b", guards=("fed", "!fed")),
-                Transition(event="hop", source=("a",), dest="z"),
-            ),
+            machine(row("hop", "a", "b", "fed", "!fed"), row("hop", "a", "z")),
             [
                 (
                     "shadowed",
@@ -136,7 +121,7 @@ X = State(name="x", doc="")
             ],
         ),
         (
-            machine(Transition(event="halt", source=("a",), dest="z"), control=("halt",)),
+            machine(row("halt", "a", "z"), control=("halt",)),
             [
                 (
                     "unhandled-control",
@@ -147,13 +132,7 @@ X = State(name="x", doc="")
         ),
         (
             machine(states=(A, State(name="b", doc="", timeout_event="late"), Z)),
-            [
-                (
-                    "timeout-unhandled",
-                    "state `b`",
-                    "times out with `late`, for which it has no row",
-                )
-            ],
+            [("timeout-unhandled", "state `b`", "times out with `late`, for which it has no row")],
         ),
         (
             machine(Transition(event="hop", source=("a", "b"), dest="z", ignored="no need")),
@@ -179,24 +158,16 @@ def test_a_planted_fault_is_found(faulty: Machine, expected: list[tuple[str, str
     "sound",
     [
         machine(),
-        machine(Transition(event="rise", source=("z",), ignored="it is over")),
+        machine(row("rise", "z", ignored="it is over")),
+        machine(row("hop", "a", "b", "fed"), row("hop", "a", "z", "!fed")),
+        machine(row("hop", "a", "b", "fed"), row("hop", "a", ignored="no")),
         machine(
-            Transition(event="hop", source=("a",), dest="b", guards=("fed",)),
-            Transition(event="hop", source=("a",), dest="z", guards=("!fed",)),
+            row("hop", "a", "b", "fed", "!late"),
+            row("hop", "a", "z", "late"),
+            row("hop", "a", None, "!fed", effects=("rest",)),
         ),
         machine(
-            Transition(event="hop", source=("a",), dest="b", guards=("fed",)),
-            Transition(event="hop", source=("a",), ignored="no"),
-        ),
-        machine(
-            Transition(event="hop", source=("a",), dest="b", guards=("fed", "!late")),
-            Transition(event="hop", source=("a",), dest="z", guards=("late",)),
-            Transition(event="hop", source=("a",), dest=None, guards=("!fed",), effects=("rest",)),
-        ),
-        machine(
-            Transition(event="halt", source=("a",), dest="z"),
-            Transition(event="halt", source=("b",), ignored="it ends anyway"),
-            control=("halt",),
+            row("halt", "a", "z"), row("halt", "b", ignored="it ends anyway"), control=("halt",)
         ),
         machine(states=(A, State(name="b", doc="", timeout_event="end"), Z)),
         Machine(
@@ -204,10 +175,7 @@ def test_a_planted_fault_is_found(faulty: Machine, expected: list[tuple[str, str
             doc="",
             initial="a",
             states=(A, B),
-            transitions=(
-                Transition(event="to", source=("a",), dest="b"),
-                Transition(event="fro", source=("b",), dest="a"),
-            ),
+            transitions=(row("to", "a", "b"), row("fro", "b", "a")),
         ),
     ],
 )

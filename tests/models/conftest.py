@@ -1,20 +1,15 @@
 """What the tests of models share: a model that is asked on a loop of its own."""
 
-import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
-from support.patience import seconds
+from support.coroutines import run
 from support.weights import weights_of
 
 from steersman.machines.conversation import ChatMessage
 from steersman.ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
 from steersman.ports.models.weights import catalogue
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -45,16 +40,7 @@ class Asker:
             finally:
                 await model.aclose()
 
-        return self.run(all_of_them())
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run on a loop of its own, at most a minute."""
-
-        async def bounded() -> T:
-            async with asyncio.timeout(seconds(60)):
-                return await coroutine
-
-        return asyncio.run(bounded())
+        return run(all_of_them())
 
 
 @pytest.fixture

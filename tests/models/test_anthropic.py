@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from support.coroutines import run
 from support.model_server import Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
 from support.patience import seconds
 
@@ -171,10 +172,9 @@ def test_faults_say_what_came(asker, behaviour, words):
 
 
 @pytest.mark.parametrize("behaviour", [Stall("One two"), Hang()], ids=lambda b: type(b))
-def test_cancel_closes_the_connection(asker, behaviour):
+async def test_cancel_closes_the_connection(asker, behaviour):
     """Cancelling the task hangs up at once."""
-
-    async def cancel(server: ModelServer) -> None:
+    with ModelServer([behaviour]) as server:
         model = model_at(server)
         task = asyncio.create_task(asker.ask(model, "Hi"))
         await asyncio.to_thread(server.wait_requests, 1)
@@ -184,9 +184,6 @@ def test_cancel_closes_the_connection(asker, behaviour):
         assert await asyncio.to_thread(server.requests[0].closed.wait, seconds(5))
         assert not server.requests[0].finished
         await model.aclose()
-
-    with ModelServer([behaviour]) as server:
-        asker.run(cancel(server))
 
 
 def thinking_answer(*blocks: dict, stop: str = "end_turn", used: dict | None = None) -> Raw:
@@ -248,7 +245,7 @@ def test_thoughts_are_separated_and_sent_back_sealed(asker):
         await model.aclose()
 
     with ModelServer([first, Text("ok")]) as server:
-        asker.run(talk(model_at(server)))
+        run(talk(model_at(server)))
         again = server.requests[1].body["messages"]
     assert (heard, asker.pieces) == (["Read ", "it."], [])
     assert [block["type"] for block in again[1]["content"]] == [

@@ -389,10 +389,9 @@ def test_the_wire_repeats_nothing_after_the_first_text(asker):
 @pytest.mark.parametrize(
     "behaviour", [Text("word " * 1000, pause=0.01), Stall("One two"), Hang()], ids=lambda b: type(b)
 )
-def test_cancel_closes_the_connection(asker, behaviour):
+async def test_cancel_closes_the_connection(asker, behaviour):
     """Cancelling the task hangs up at once: mid-stream, in a silence, and before any header."""
-
-    async def cancel(server: ModelServer) -> None:
+    with ModelServer([behaviour]) as server:
         model = model_at(server)
         begun = asyncio.Event()
         request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hi"),))
@@ -409,14 +408,10 @@ def test_cancel_closes_the_connection(asker, behaviour):
         assert not server.requests[0].finished
         await model.aclose()
 
-    with ModelServer([behaviour]) as server:
-        asker.run(cancel(server))
 
-
-def test_waiting_for_a_retry_can_be_cancelled(asker):
+async def test_waiting_for_a_retry_can_be_cancelled(asker):
     """A cancel during a pause ends it, and no further request is sent."""
-
-    async def cancel_pause(server: ModelServer) -> None:
+    with ModelServer([Status(503)]) as server:
         waiting = asyncio.Event()
         model = model_at(server, retry=RetryPolicy(first_pause=200, longest_pause=200))
         request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hi"),))
@@ -427,24 +422,17 @@ def test_waiting_for_a_retry_can_be_cancelled(asker):
         with pytest.raises(asyncio.CancelledError):
             await task
         await model.aclose()
-
-    with ModelServer([Status(503)]) as server:
-        asker.run(cancel_pause(server))
         assert len(server.requests) == 1
 
 
-def test_two_answers_at_once(asker):
+async def test_two_answers_at_once(asker):
     """One model serves several calls at the same time."""
-
-    async def both(server: ModelServer) -> list[str]:
+    script = [Text("one", match="first", pause=0.05), Text("two", match="second", pause=0.05)]
+    with ModelServer(script) as server:
         model = model_at(server)
         answers = await asyncio.gather(asker.ask(model, "first"), asker.ask(model, "second"))
         await model.aclose()
-        return [answer.text for answer in answers]
-
-    script = [Text("one", match="first", pause=0.05), Text("two", match="second", pause=0.05)]
-    with ModelServer(script) as server:
-        assert asker.run(both(server)) == ["one", "two"]
+        assert [answer.text for answer in answers] == ["one", "two"]
 
 
 @pytest.mark.parametrize(

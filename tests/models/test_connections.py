@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from support.coroutines import run
 from support.readable import readable
 
 from steersman.machines.errors import ModelError
@@ -164,28 +165,24 @@ def test_a_connection_outlasts_a_tool(
         finally:
             await model.aclose()
 
-    asker.run(twice())
+    run(twice())
     assert asker.pieces == ["Yes.", "Yes."]
     assert len(Server.opened) == count
 
 
-def test_a_connection_that_the_server_closed_is_not_used(
+async def test_a_connection_that_the_server_closed_is_not_used(
     port: int, asker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of a kept connection is noticed, so the next call opens another one and succeeds."""
     monkeypatch.setattr(Server, "idle", 0.01)
     model = ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE)
-
-    async def twice() -> None:
-        try:
-            await asker.ask(model, "Is it so?")
-            [(_, kept)] = model._endpoint._kept
-            await kept.ended.wait()
-            await asker.ask(model, "Still?")
-        finally:
-            await model.aclose()
-
-    asker.run(twice())
+    try:
+        await asker.ask(model, "Is it so?")
+        [(_, kept)] = model._endpoint._kept
+        await kept.ended.wait()
+        await asker.ask(model, "Still?")
+    finally:
+        await model.aclose()
     assert asker.pieces == ["Yes.", "Yes."]
     assert len(Server.opened) == 2
 

@@ -100,20 +100,16 @@ def test_error_comes_after_the_text(asker):
     assert asker.pieces == ["Well"]
 
 
-def test_endless_delay_can_be_cancelled(asker, script):
+async def test_endless_delay_can_be_cancelled(asker, script):
     """`delay = inf` never answers, and ends at once when its task is cancelled."""
-
-    async def cancel() -> None:
-        model = ScriptedModel(script("[[answer]]\ndelay = inf"))
-        task = asyncio.create_task(asker.ask(model, "Hi"))
-        done, _ = await asyncio.wait([task], timeout=0)
-        assert not done
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
     assert script("[[answer]]\ndelay = inf")[0].delay == math.inf
-    asker.run(cancel())
+    model = ScriptedModel(script("[[answer]]\ndelay = inf"))
+    task = asyncio.create_task(asker.ask(model, "Hi"))
+    done, _ = await asyncio.wait([task], timeout=0)
+    assert not done
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_json_is_the_same(script):

@@ -1,6 +1,7 @@
 """Testing a model against limited servers: each limit is reported, with the alternative."""
 
 import pytest
+from support.coroutines import run
 from support.model_server import Hang, ModelServer, Stall, Status, Text, Tools
 from support.patience import seconds
 
@@ -30,7 +31,7 @@ def test_a_good_model_is_found_good(asker, kind) -> None:
     form = Tools([{"tool": "give_answer", "arguments": {"colour": "green"}}], match="red or green")
     answers = [Tools([CALL], text="I am ready."), FORM if kind is ChatModel else form, LONG]
     with ModelServer(answers, window=9000) as server:
-        found = asker.run(tried(kind(server.base_url, "claude-test")))
+        found = run(tried(kind(server.base_url, "claude-test")))
         assert server.requests[2].closed.wait(seconds(5))
     assert [one.name for one in found.values() if not one.is_good] == []
     assert found["window"].text == ("9,000 tokens" if kind is ChatModel else "200,000 tokens")
@@ -41,7 +42,7 @@ def test_a_limited_model_is_reported_with_the_alternative(asker) -> None:
     refusal = Status(400, {"error": {"message": "this model does not support tools"}})
     with ModelServer([refusal, Text("ready", stream=False, usage=None)]) as server:
         model = ChatModel(server.base_url, "m", retry=RetryPolicy(retries=0))
-        found = asker.run(tried(model))
+        found = run(tried(model))
     bad = {one.name for one in found.values() if not one.is_good}
     assert bad == {"streaming", "tools", "usage", "form", "window"}
     assert "does not support tools" in found["tools"].text
@@ -52,4 +53,4 @@ def test_a_limited_model_is_reported_with_the_alternative(asker) -> None:
 def test_a_stream_that_goes_silent_is_given_up(asker) -> None:
     """A short answer that never ends is an error with a next step."""
     with ModelServer([Hang()]) as server, pytest.raises(ModelError, match="did not finish"):
-        asker.run(tried(ChatModel(server.base_url, "m"), 0.3))
+        run(tried(ChatModel(server.base_url, "m"), 0.3))

@@ -109,7 +109,7 @@ def test_what_was_encoded_is_not_encoded_again(format: WireFormat) -> None:
 
 
 @FORMATS
-def test_the_loop_is_not_held_up_by_a_long_conversation(format: WireFormat) -> None:
+async def test_the_loop_is_not_held_up_by_a_long_conversation(format: WireFormat) -> None:
     """While megabytes are encoded for the first time, the loop has its turn again and again."""
     talk = tuple(
         ChatMessage(role="assistant" if number % 2 else "user", text="x" * 10_000)
@@ -123,12 +123,9 @@ def test_the_loop_is_not_held_up_by_a_long_conversation(format: WireFormat) -> N
             turns += 1
             await asyncio.sleep(0)
 
-    async def both() -> None:
-        counting = asyncio.create_task(count())
-        await encode(format, talk, None)
-        counting.cancel()
-
-    asyncio.run(both())
+    counting = asyncio.create_task(count())
+    await encode(format, talk, None)
+    counting.cancel()
     assert turns >= 25
 
 

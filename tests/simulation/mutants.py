@@ -1,6 +1,6 @@
 """Mutants: one fact of the product each that must not be otherwise, and the test that notices it.
 
-A mutant is planted as a fault is (`planting.py`). `GONE` names those whose mechanism has been removed.
+A mutant is planted as a fault is (`planting.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ from steersman.machines.policy import Account
 from steersman.machines.result_routing import DEFAULT_RETURNS, Awaited, Return, SessionOwner
 from steersman.machines.routing import Table
 
-__all__ = ["GONE", "MUTANTS", "Mutant"]
+__all__ = ["MUTANTS", "Mutant"]
 
 _FOLDED, _RECOVER, _HOLD = ledger.Ledger._folded, records._recover, Outbox.hold
 _STEP, _RESTART, _NAME = fold.step, supervisors._restart_when_all_are_down, children._name
@@ -449,11 +449,3 @@ MUTANTS: dict[str, Mutant] = {
         corners.test_a_mailbox_is_bounded,
     ),
 }
-
-_BESIDE = "a wake that others stand in for: see `BESIDE_OTHERS` of `test_wakes`, which drops it"
-GONE = {
-    **dict.fromkeys(("W1", "W2", "W3"), _BESIDE),  # StopNoted, ChildCancelled, GoalPaused
-    "H02": "no boundary shuts a door: the turn and the queue look at one record",
-    "X04": "no message is put aside and taken up again, so no order of that can be reversed",
-}
-"""Why a mutant of the first list cannot be written any more, or no single test can notice it."""

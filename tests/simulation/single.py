@@ -13,6 +13,7 @@ from steersman.machines.policy import Policy
 from steersman.simulator.happening import Appended, Passed, Performed
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
 from steersman.simulator.session import SimulationPlan
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "asking",
     "entries",
     "facts",
+    "finish",
     "has",
     "kinds",
     "performed",
@@ -53,8 +55,29 @@ def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> No
         pass
 
 
+def finish(made: SimulatedProgram) -> None:
+    """Play to the end, started again after each crash; every promise has to hold at every step."""
+    try:
+        for _ in range(6000):
+            if not made.is_running:
+                made.restart()
+            if not made.step():
+                break
+            if made.is_running:
+                check_state(made)
+        check_history(made.history)
+        check_liveness(made)
+        check_replay(made)
+    finally:
+        made.close()
+
+
 def say(
-    made: SimulatedProgram, text: str, intent: Intent = Intent.CONVERSE, client_id: str = ""
+    made: SimulatedProgram,
+    text: str,
+    intent: Intent = Intent.CONVERSE,
+    client_id: str = "",
+    matched: str = "",
 ) -> None:
     """Say something, as the surfaces post it."""
     is_stop = intent in (Intent.INTERRUPT_BARE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_INTERRUPT)
@@ -62,11 +85,8 @@ def say(
     if intent is Intent.EXPLICIT_STEER:
         kind = "steer"
     then = "" if intent is Intent.INTERRUPT_BARE else text
-    made.say(
-        m.UserMessage(
-            type=kind, said=m.Said(text=text, client_id=client_id), intent=intent, then=then
-        )
-    )
+    said = m.Said(text=text, client_id=client_id)
+    made.say(m.UserMessage(type=kind, said=said, intent=intent, matched=matched, then=then))
 
 
 def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:

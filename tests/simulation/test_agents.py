@@ -38,6 +38,11 @@ class Theatre:
         """Assert that no seat was booked twice."""
         assert len(set(self.bookings)) == len(self.bookings), f"booked twice: {self.bookings}"
 
+    def play(self, **more: Any) -> Simulation:
+        """Play people who book seats, each run with a new agent."""
+        given: dict[str, Any] = {"calls": SEATS, "run": ["book"], "check": self.check}
+        return simulate(self.agent, ["Book a seat."], **given, **more)
+
 
 SEATS = [calls("book", seat=f"{row}{number}") for row in "ABCDEFGHIJ" for number in range(1000)]
 
@@ -47,38 +52,16 @@ def test_a_tool_that_must_not_be_repeated_is_found() -> None:
     """A call that a crash cut off is made again; the seed of a double booking plays it again."""
     theatre = Theatre(is_careful=False)
     with pytest.raises(BrokenPromise, match="booked twice") as raised:
-        simulate(
-            theatre.agent,
-            ["Book a seat."],
-            calls=SEATS,
-            run=["book"],
-            check=theatre.check,
-            seeds=SEEDS,
-        )
+        theatre.play(seeds=SEEDS)
     broken = raised.value
     assert broken.promise == "What the program itself checks holds."
     assert isinstance(broken, steersman.SteersmanError)
     with pytest.raises(BrokenPromise) as again:
-        simulate(
-            theatre.agent,
-            ["Book a seat."],
-            calls=SEATS,
-            run=["book"],
-            check=theatre.check,
-            seed=broken.seed,
-            seeds=1,
-        )
+        theatre.play(seed=broken.seed, seeds=1)
     assert str(again.value) == str(broken)
     assert broken.choices
     with pytest.raises(BrokenPromise, match="booked twice") as shrunk:
-        simulate(
-            theatre.agent,
-            ["Book a seat."],
-            calls=SEATS,
-            run=["book"],
-            check=theatre.check,
-            choices=broken.choices,
-        )
+        theatre.play(choices=broken.choices)
     assert shrunk.value.messages == broken.messages
     assert any("Book a seat." in line for line in broken.messages)
 
@@ -87,14 +70,7 @@ def test_a_tool_that_must_not_be_repeated_is_found() -> None:
 def test_a_tool_that_may_be_repeated_keeps_its_promise() -> None:
     """The same runs with a careful tool break nothing."""
     theatre = Theatre(is_careful=True)
-    played = simulate(
-        theatre.agent,
-        ["Book a seat."],
-        calls=SEATS,
-        run=["book"],
-        check=theatre.check,
-        seeds=SEEDS,
-    )
+    played = theatre.play(seeds=SEEDS)
     assert isinstance(played, Simulation)
     assert played.seeds == SEEDS
     assert played.steps > SEEDS

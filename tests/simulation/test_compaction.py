@@ -2,6 +2,8 @@
 
 from random import Random
 
+from simulation.single import finish
+
 from steersman.journal.entries import Compacted
 from steersman.machines import protocol as m
 from steersman.machines.policy import CompactionPolicy
@@ -9,7 +11,6 @@ from steersman.simulator.happening import Appended
 from steersman.simulator.person import SimulatedPerson
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
-from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulationPlan
 
@@ -32,18 +33,6 @@ def run(seed: int) -> set[str]:
         program.timeline.after(
             dice.random() * 30, lambda: program.say(m.Compact(wish="all")), "user"
         )
-    try:
-        for _ in range(6000):
-            if not program.is_running:
-                program.restart()
-            if not program.step():
-                break
-            if program.is_running:
-                check_state(program)
-        check_history(program.history)
-        check_liveness(program)
-        check_replay(program)
-    finally:
-        program.close()
+    finish(program)
     entries = [happening.entry for happening in program.history if isinstance(happening, Appended)]
     return {entry.how for entry in entries if isinstance(entry, Compacted)}

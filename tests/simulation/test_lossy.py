@@ -2,10 +2,11 @@
 
 from random import Random
 
+from simulation.single import finish
+
 from steersman.simulator.person import SimulatedPerson
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
-from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulationPlan
 
@@ -26,17 +27,5 @@ def run(seed: int) -> dict[str, int]:
     )
     program = SimulatedProgram(plan, dice, (UniformChooser, PriorityChooser)[seed % 2](dice))
     SimulatedPerson(program, dice, 10)
-    try:
-        for _ in range(6000):
-            if not program.is_running:
-                program.restart()
-            if not program.step():
-                break
-            if program.is_running:
-                check_state(program)
-        check_history(program.history)
-        check_liveness(program)
-        check_replay(program)
-        return program.writer.store.lost
-    finally:
-        program.close()
+    finish(program)
+    return program.writer.store.lost

@@ -180,8 +180,7 @@ class Warm:
         self.agent: Agent = self._learned()
         chat = place.chat()
         self.session = chat.session
-        chat.send("repaint it")
-        chat.wait("turn_ended", status="completed")
+        chat.completes("repaint it")
         chat.send("tidy up")
         assert self.until(lambda: self.kinds().count("model_called") == 3)
         for text in ("two", "three"):

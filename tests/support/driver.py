@@ -208,6 +208,19 @@ model = "main"
         self.chats.append(chat)
         return chat
 
+    def at_work(self, gate: "Gate", text: str = "work") -> "Chat":
+        """Start a chat that asks nobody, and wait until a command of its first turn is at the gate."""
+        chat = self.chat("--yes")
+        chat.send(text)
+        gate.wait()
+        return chat
+
+    def job(self, *arguments: str) -> "Chat":
+        """Start `steersman run --json`, which is heard as a chat is."""
+        chat = Chat(self, (*COMMAND, "run", "--json", *arguments))
+        self.chats.append(chat)
+        return chat
+
     def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
         pipe = subprocess.PIPE
@@ -249,6 +262,12 @@ model = "main"
 
     def _is_ours(self, row: "_Process", ours: set[int]) -> bool:
         return row.pid in ours or row.parent in ours or self._mark in row.environ
+
+    def leave(self) -> None:
+        """Leave each chat that is open and quiet as a person does, which has to end in order."""
+        for chat in self.chats:
+            if chat.process.poll() is None and chat.is_quiet():
+                assert chat.close() == 0, chat.story()
 
     def close(self) -> None:
         """End whatever a test left: until nothing is there, or something that cannot be ended."""
@@ -448,18 +467,18 @@ class Heard:
                 self._words = last
 
     def wait_quiet(self, timeout: float = WAIT) -> None:
-        """Wait until every turn that has started has ended; a crash ended what ran."""
-
-        def is_quiet_now() -> bool:
-            since = max(
-                (at for at, one in enumerate(self.events) if one["type"] == "recovered"), default=0
-            )
-            kinds = [event["type"] for event in self.events[since:]]
-            return kinds.count("turn_started") == kinds.count("turn_ended")
-
+        """Wait until every turn that has started has ended."""
         with self._change:
-            is_quiet = self._change.wait_for(is_quiet_now, seconds(timeout))
+            is_quiet = self._change.wait_for(self.is_quiet, seconds(timeout))
             assert is_quiet, f"a turn does not end.\n{self.story()}"
+
+    def is_quiet(self) -> bool:
+        """Whether every turn that has started has ended; a crash ended what ran."""
+        since = max(
+            (at for at, one in enumerate(self.events) if one["type"] == "recovered"), default=0
+        )
+        kinds = [event["type"] for event in self.events[since:]]
+        return kinds.count("turn_started") == kinds.count("turn_ended")
 
     def ended_without(self, kind: str) -> bool:
         """Wait for the first event of a kind, or the end; say whether it ended without one."""
@@ -474,6 +493,11 @@ class Heard:
             del self.events[: self._mark], self.times[: self._mark]
             self._mark = self._words = 0
             self._results = [result for result in self._results if result in self.events]
+
+    def completes(self, text: str) -> Event:
+        """Say something, and return the end of its turn, which has to be completed."""
+        self.send(text)
+        return self.wait("turn_ended", status="completed")
 
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result.
@@ -708,7 +732,7 @@ def outer_pid(pid: int, folder: Path) -> int:
 class Gate:
     """Where a shell command stops until a test lets it through: two named pipes in a folder.
 
-    `command` is shell text that says its process id and then waits.
+    `command` is shell text that says its process id and then waits; `call` is that as a tool call.
     """
 
     def __init__(self, folder: Path, name: str = "gate") -> None:
@@ -719,6 +743,7 @@ class Gate:
             os.mkfifo(path)
             self._files.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
         self.command = f"echo $$ > {name}.here; read word < {name}.go"
+        self.call = {"tool": "shell", "arguments": {"command": self.command}}
 
     def wait(self, timeout: float = WAIT) -> int:
         """Wait until a command has come; return its process id."""

@@ -315,14 +315,6 @@ def listings(server: Server, arguments: Json, message: Any) -> Any:
 
 
 @mode
-def silent(server: Server) -> None:
-    """Read everything and answer nothing."""
-    print("waiting for a \x1b[31mlicence", file=sys.stderr, flush=True)
-    server.post("Welcome!")
-    server.take = lambda message: None  # type: ignore[method-assign]
-
-
-@mode
 def gone(server: Server) -> None:
     """End at once."""
     print("no configuration", file=sys.stderr, flush=True)

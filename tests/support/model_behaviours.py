@@ -20,6 +20,7 @@ __all__ = [
     "Tools",
     "chat_events",
     "message_events",
+    "shell",
     "text_events",
     "whole_answer",
 ]
@@ -84,6 +85,11 @@ class Tools(Behaviour):
     calls: Sequence[dict[str, Any]]
     text: str = ""
     style: str = "deltas"
+
+
+def shell(command: str, **more: Any) -> Tools:
+    """Have the model wish for a shell command; `more` are other fields of `Tools`."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}], **more)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,6 @@ other keys are its fields::
      {"do": "text", "text": "It says hello.", "pause": 0.02},
      {"do": "hang", "match": "wait for ever", "times": 0}]
 
-`GET /requests` then returns what it was asked: a list of {path, headers, body, at, closed_at,
-finished}, times in seconds since the server started.
-
 Which behaviour answers: the first not used up whose `match` (a regular expression) is found in the
 newest user message; else the next without `match`; the last of these repeats. `times` is how often
 a behaviour with `match` answers; 0 is without end.
@@ -64,6 +61,7 @@ from support.model_behaviours import (
     Tools,
     chat_events,
     message_events,
+    shell,
     text_events,
     whole_answer,
 )
@@ -84,6 +82,7 @@ __all__ = [
     "Text",
     "Tools",
     "load_script",
+    "shell",
 ]
 
 KINDS: dict[str, type[Behaviour]] = {
@@ -259,9 +258,6 @@ class _Talk(BaseHTTPRequestHandler):
         if self.path == "/v1/models":
             more = {"max_model_len": owner.window} if owner.window else {}
             self._json({"object": "list", "data": [{"id": owner.model, "object": "model", **more}]})
-        elif self.path == "/requests":
-            names = ("path", "headers", "body", "at", "closed_at", "finished")
-            self._json([{n: getattr(request, n) for n in names} for request in owner.requests])
         else:
             self._json({"error": {"message": "no such path"}}, 404)
 

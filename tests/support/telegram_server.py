@@ -22,9 +22,6 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from email.parser import BytesParser
-from email.policy import HTTP as HTTP_POLICY
-from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
@@ -106,39 +103,6 @@ def _bad(description: str, **parameters: int) -> _Refused:
 
 def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-TAGS = {
-    "b": "bold",
-    "strong": "bold",
-    "i": "italic",
-    "code": "code",
-    "pre": "pre",
-    "u": "underline",
-}
-
-
-class _Markup(HTMLParser):
-    """`parse_mode` HTML, with the tags that a test needs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.text, self.open, self.entities = "", list[tuple[str, int]](), list[Object]()
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag not in TAGS:
-            raise _bad(f'can\'t parse entities: Unsupported start tag "{tag}" at byte offset 0')
-        self.open.append((tag, _units(self.text)))
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open[-1][0] != tag:
-            raise _bad("can't parse entities: Unmatched end tag at byte offset 0")
-        _, start = self.open.pop()
-        length = _units(self.text) - start
-        self.entities.append({"type": TAGS[tag], "offset": start, "length": length})
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 class _Service:
@@ -407,21 +371,6 @@ class _Service:
                     )
         return self.state["updates"][:limit]
 
-    def setWebhook(self, given: Object) -> Any:
-        self.state["webhook"] = given.get("url", "")
-        self.poller += 1
-        return True
-
-    def deleteWebhook(self, given: Object) -> Any:
-        self.state["webhook"] = ""
-        return True
-
-    def getWebhookInfo(self, given: Object) -> Any:
-        count = len(self.state["updates"])
-        return {"url": self.state["webhook"], "has_custom_certificate": False} | {
-            "pending_update_count": count
-        }
-
     def sendMessage(self, given: Object) -> Any:
         chat = self._chat_for(given)
         text, entities = self._text(given)
@@ -470,12 +419,6 @@ class _Service:
         found |= {"reply_markup": markup} if markup else {}
         return found
 
-    def deleteMessage(self, given: Object) -> Any:
-        chat = self._chat_for(given)
-        if self.state["messages"].pop(f"{chat}/{given.get('message_id')}", None) is None:
-            raise _bad("message to delete not found")
-        return True
-
     def answerCallbackQuery(self, given: Object) -> Any:
         query = str(given.get("callback_query_id"))
         if query not in self.state["queries"] or self.state["queries"][query]:
@@ -487,16 +430,6 @@ class _Service:
         self._chat_for(given)
         if given.get("action") != "typing":
             raise _bad("wrong parameter action in request")
-        return True
-
-    def setMessageReaction(self, given: Object) -> Any:
-        found = self._found(self._chat_for(given), int(given["message_id"]))
-        reactions = _json(given.get("reaction", "[]"))
-        if len(reactions) > 1:
-            raise _bad("REACTIONS_TOO_MANY")
-        found.setdefault("reactions", {})[str(BOT["id"])] = [
-            reaction["emoji"] for reaction in reactions
-        ]
         return True
 
     def getChat(self, given: Object) -> Any:
@@ -566,19 +499,9 @@ class _Service:
 
     def _text(self, given: Object) -> tuple[str, list[Object]]:
         text = str(given.get("text", "")).encode("utf-8", "strict").decode()
-        mode = str(given.get("parse_mode", "")).lower()
-        entities: list[Object] = []
-        if mode == "html":
-            parser = _Markup()
-            parser.feed(text)
-            parser.close()
-            if parser.open:
-                raise _bad("can't parse entities: Can't find end tag")
-            text, entities = parser.text, parser.entities
-        elif mode:
+        if given.get("parse_mode"):
             raise _bad("unsupported parse_mode")
-        elif "entities" in given:
-            entities = _json(given["entities"])
+        entities: list[Object] = _json(given["entities"]) if "entities" in given else []
         text = re.sub("[\x00-\x09\x0b\x0c\x0e-\x1f]", " ", text.replace("\r", ""))
         text = text.rstrip()
         if not text.strip():
@@ -696,7 +619,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._reply(
                 200 if found is not None else 404, found or b"Not Found", "text/plain"
             )
-        given = dict(parse_qsl(parts.query)) | self._parameters(content)
+        given = dict(parse_qsl("&".join((parts.query, content.decode())), keep_blank_values=True))
         breaks = 0
         with self.service.changed:
             try:
@@ -734,23 +657,6 @@ class _Handler(BaseHTTPRequestHandler):
             except _Refused as refusal:
                 body = refusal.body()
         self._reply(200, json.dumps(body).encode(), "application/json")
-
-    def _parameters(self, content: bytes) -> Object:
-        """Return the parameters of a request, however they are encoded."""
-        kind = self.headers.get("Content-Type", "")
-        if "json" in kind:
-            return dict(json.loads(content or b"{}"))
-        if "multipart" in kind:
-            head = f"Content-Type: {kind}\r\n\r\n".encode()
-            parts = BytesParser(policy=HTTP_POLICY).parsebytes(head + content)
-            found: Object = {}
-            for part in parts.iter_parts():
-                name = part.get_param("name", header="content-disposition")
-                value = part.get_payload(decode=True)
-                assert isinstance(value, bytes)
-                found[str(name)] = value.decode()
-            return found
-        return dict(parse_qsl(content.decode(), keep_blank_values=True))
 
     def _reply(self, code: int, content: bytes, kind: str) -> None:
         try:

@@ -53,13 +53,6 @@ def test_shell_place(bench):
     assert "".join(bench.pieces) == f"{bench.folder}\n"
 
 
-def test_shell_secrets(bench, monkeypatch):
-    """A key in the program's environment is not in the command's."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    monkeypatch.setenv("HARMLESS", "canary")
-    assert "canary" not in bench.call("shell", command="env; cat /proc/$$/environ").text
-
-
 def test_shell_timeout(bench):
     """A command that takes too long is stopped, with what it printed so far."""
     result = bench.call("shell", command="echo before; sleep 60", timeout=0.3)

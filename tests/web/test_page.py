@@ -31,6 +31,13 @@ def open_session(one: Browser, web: Served, session: str, part: str = "") -> Non
         one.wait("document.querySelector('.session[data-follows]')")
 
 
+def begun(browser: Open, web: Served) -> tuple[Browser, str]:
+    """Begin a session, and show it in a browser."""
+    one, session = browser(web), web.begin()
+    open_session(one, web, session)
+    return one, session
+
+
 def say(web: Served, session: str, text: str, said_as: str = "auto") -> None:
     """Send a message from the desk."""
     answer = web.ask("POST", f"sessions/{session}/messages", {"text": text, "as": said_as})
@@ -163,9 +170,7 @@ def test_an_answer_streams_and_is_drawn(serve, served: Start, browser: Open) -> 
     links = "[docs](https://example.org/x) [bad](javascript:alert(1)) ![pic](https://example.org/p)"
     serve(Text(f"## Title\n\n{table}\n{code}\n{links}\n\n- [x] done\n\nlast", door=door))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, _ = begun(browser, web)
     one.type("#input", f"go on{ENTER}")
     one.wait_text("last", ".answer.is-live")
     one.wait("document.querySelector('.stop').checkVisibility()")
@@ -213,9 +218,7 @@ def test_the_last_message_is_sent_again(serve, served: Start, browser: Open) -> 
     """The page goes to the session that goes on."""
     serve(Text("Blue.", match="sky"), Text("Red.", match="rose"))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     one.type("#input", f"which colour has the sky{ENTER}")
     one.wait_text("Blue.", ".answer")
     one.type("#input", f"/edit-last which colour has a rose{ENTER}")
@@ -229,9 +232,7 @@ def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate
     """Stop ends the turn; what waited is held, and goes on when a person says so."""
     serve(shell(gate.command), Text("Done."))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     at_a_gate(web, session, one, gate)
     say(web, session, "and then", "queue")
     one.wait_text("and then", ".queue")
@@ -251,9 +252,7 @@ def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, bro
     write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
     serve(Tools([write], match="begin", times=1), Text("Done."))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     say(web, session, "begin")
     one.click(".question button.accent")
     one.wait("document.querySelector('.turn-ended')")
@@ -271,9 +270,7 @@ def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> N
     """Questions are answered, messages moved, edited and dropped without a pointer; the focus stays."""
     serve(shell(gate.command), Text("Done."))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     say(web, session, "begin")
     one.wait_text("May shell run?", ".question")
     one.tab_to("Allow")
@@ -327,9 +324,7 @@ def test_a_revoked_device_is_shut_out(place: Place, serve, served: Start, browse
     door = Door()
     serve(Text("The secret plan", door=door))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     say(web, session, "begin")
     one.wait_text("secret plan", ".answer.is-live")
     assert place.run("devices", "revoke", "phone").returncode == 0
@@ -354,9 +349,7 @@ def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate, port: str)
         Text("Done."),
     )
     web = served("--port", port)
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     say(web, session, "old one")
     one.wait_text("An answer of old.", ".answer")
     at_a_gate(web, session, one, gate)
@@ -424,9 +417,7 @@ def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> N
     """The newest is there first, the oldest when a person goes up, and each message once."""
     serve(Text("Yes."))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     for number in range(1, 61):
         say(web, session, f"message {number}.", "queue")
         if number % 10 == 0:
@@ -453,9 +444,7 @@ def test_inside(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Each part shows its states with one lit; the slider shows them at any entry, with the messages."""
     serve(shell(gate.command), Text("Done."))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     at_a_gate(web, session, one, gate)
     say(web, session, "then", "queue")
     one.click(".said .icon-button")
@@ -565,9 +554,7 @@ def test_what_cannot_be_drawn_is_shown_as_it_is(serve, served: Start, browser: O
         Text("A **calm** end", match="end"),
     )
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     seq = 0
     for name in TOO_MUCH:
         say(web, session, f"show {name}.")

@@ -9,7 +9,7 @@ from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text, Tools
 from web.browser import ENTER
 from web.conftest import Open, Start
-from web.test_page import at_a_gate, open_session, say, shell
+from web.test_page import at_a_gate, begun, open_session, say, shell
 
 KID = "count the sheep"
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
@@ -19,9 +19,7 @@ def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser
     """Its turns count up to the budget, where it pauses; a person gives it more, and drops it."""
     start(counting, verdicts(GO_ON))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, _ = begun(browser, web)
     one.type(".goal-body input[type=text]", "all walls are painted")
     one.type(".goal-body .turns", "2")
     one.click(".goal-body form button")
@@ -42,9 +40,7 @@ def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser
 
 def test_a_goal_is_paused_in_the_middle(serve, served: Start, browser: Open, gate: Gate) -> None:
     """The turn that runs ends, and no further one begins; another page sees it, too."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
-    )
+    serve(Tools([gate.call], times=1), Text("Done."))
     web = served()
     one, other = browser(web, "pad"), browser(web, "laptop")
     session = web.begin()
@@ -180,9 +176,7 @@ def test_each_thing_is_shown_once_and_as_it_is(
     """
     serve(shell(gate.command), Text("Done."))
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     say(web, session, 'hello "you"; #1')
     one.wait("document.querySelectorAll('.turn-ended').length === 1")
     assert one.texts(".turn-ended button") == []
@@ -257,9 +251,7 @@ def test_a_long_queue_is_shown_in_part_and_followed(
     with (place.home / "config.toml").open("a") as config:
         config.write("[auto_queue]\nmax_queue_size = 200\n")
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     at_a_gate(web, session, one, gate)
     for number in range(1, 122):
         say(web, session, f"wish {number}", "queue")
@@ -321,15 +313,11 @@ def test_a_subagent_is_shown_asks_answers_and_is_stopped(
             times=1,
         ),
         Tools([{"tool": "shell", "arguments": {"command": "echo 42 > count"}}], match=KID, times=1),
-        Tools(
-            [{"tool": "shell", "arguments": {"command": gate.command}}], match="idle about", times=1
-        ),
+        Tools([gate.call], match="idle about", times=1),
         Text("There are 42."),
     )
     web = served()
-    one = browser(web)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web)
     say(web, session, "build the report")
     one.wait_text("kid", ".children")
     one.wait_text(KID, ".children")

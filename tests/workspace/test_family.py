@@ -191,32 +191,28 @@ def test_all_that_a_dead_program_left_open_is_unsure(family: Family, folder: Pat
     assert content_of(folder) == before
 
 
-def test_children_share_a_folder_and_no_names(tmp_path: Path, folder: Path) -> None:
+async def test_children_share_a_folder_and_no_names(tmp_path: Path, folder: Path) -> None:
     """Calls with the same name in root, child and grandchild are one turn's, and all come back."""
-
-    async def overlap() -> None:
-        before = content_of(folder)
-        root = Checkpoints(tmp_path / "state", folder, "s1")
-        child = ChildWorkspace(root, "s1-1", lambda: "t7")
-        grandchild = ChildWorkspace(child, "s1-1-1", lambda: "t1")
-        spaces = {"root": root, "child": child, "grandchild": grandchild}
-        turns = {"root": "t7", "child": "t1", "grandchild": "t2"}
-        for name, space in spaces.items():
-            await space.begin(turns[name], "t1.s1.c1", "shell", None)
-            (folder / name).write_text(name)
-        order = m.RestoreFiles(id="r1", scope="turn", turns=("t7",))
-        back = asyncio.ensure_future(root.revert(order))
-        grandchild.end("t1.s1.c1")
-        root.end("t1.s1.c1")
-        assert [one.path for one in await root.diff(("t7",))] == ["child", "grandchild", "root"]
-        with pytest.raises(RestoreFailed, match="parent"):
-            await child.revert(order)
-        await child.aclose()
-        await root.diff(())  # behind whatever was asked for before
-        assert not back.done()  # a call is at work
-        child.end("t1.s1.c1")
-        assert set((await back).restored) == set(spaces)
-        assert content_of(folder) == before
-        await root.aclose()
-
-    asyncio.run(overlap())
+    before = content_of(folder)
+    root = Checkpoints(tmp_path / "state", folder, "s1")
+    child = ChildWorkspace(root, "s1-1", lambda: "t7")
+    grandchild = ChildWorkspace(child, "s1-1-1", lambda: "t1")
+    spaces = {"root": root, "child": child, "grandchild": grandchild}
+    turns = {"root": "t7", "child": "t1", "grandchild": "t2"}
+    for name, space in spaces.items():
+        await space.begin(turns[name], "t1.s1.c1", "shell", None)
+        (folder / name).write_text(name)
+    order = m.RestoreFiles(id="r1", scope="turn", turns=("t7",))
+    back = asyncio.ensure_future(root.revert(order))
+    grandchild.end("t1.s1.c1")
+    root.end("t1.s1.c1")
+    assert [one.path for one in await root.diff(("t7",))] == ["child", "grandchild", "root"]
+    with pytest.raises(RestoreFailed, match="parent"):
+        await child.revert(order)
+    await child.aclose()
+    await root.diff(())  # behind whatever was asked for before
+    assert not back.done()  # a call is at work
+    child.end("t1.s1.c1")
+    assert set((await back).restored) == set(spaces)
+    assert content_of(folder) == before
+    await root.aclose()

@@ -34,8 +34,7 @@ def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
 ) -> None:
     """Streamed; asked about; denied; stopped with a tool that left its group; loaded again; reverted."""
     chat = place.chat("--agent", "other")
-    chat.send("say hello from afar")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("say hello from afar")
     assert "".join(event["delta"] for event in chat.seen("text")) == "hello from afar"
 
     chat.send(f"run trap '' TERM; {gate.command}; sleep 600")
@@ -60,8 +59,7 @@ def test_it_works_under_our_rules_and_is_stopped_with_everything_it_started(
     chat.wait("reverted", restored=["made.txt"])
     assert not (place.folder / "made.txt").exists()
 
-    chat.send("recall")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("recall")
     said = "".join(event["delta"] for event in chat.seen("text"))
     assert said.count("say hello from afar") == 1
     chat.close()
@@ -81,8 +79,7 @@ def test_a_crash_leaves_nothing_of_it_and_its_session_is_loaded_again(
     again = place.chat("--continue")
     found = again.wait("recovered")
     assert {row["tool"] for row in found["unknown"]} == {"agent", "shell"}
-    again.send("recall")
-    again.wait("turn_ended", status="completed")
+    again.completes("recall")
     assert f"run {gate.command} / recall" in "".join(event["delta"] for event in again.seen("text"))
     again.close()
 
@@ -113,8 +110,7 @@ def test_an_agent_of_ours_delegates_to_it(place: Place, serve: Serve) -> None:
     task = {"tool": "delegate", "arguments": {"task": "say far away", "agent": "other"}}
     server = serve(Tools([task]), Text("It said so."))
     declare(place)
-    chat = place.chat()
-    chat.send("ask the other one")
+    chat = place.chat("ask the other one")
     chat.wait("turn_ended", turn="t1", status="completed", parent=None)
     assert "far away" in str(server.requests[-1].body["messages"][-1])
     chat.close()
@@ -155,9 +151,7 @@ def test_an_answer_without_an_end_is_ended(place: Place, word: str, why: str) ->
     chat = place.chat("--agent", "other")
     chat.send(word)
     assert why in chat.wait("turn_ended", status="failed")["reason"]
-    chat.send("say still here")
-    chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
+    chat.completes("say still here")
 
 
 @pytest.mark.usefixtures("agent")
@@ -167,4 +161,3 @@ def test_a_driven_agent_knows_that_a_session_has_its_work(place: Place) -> None:
     chat.send('run echo "$STEERSMAN_DRIVES" > driven')
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "driven").read_text() == "other\n"
-    assert chat.close() == 0

@@ -86,7 +86,7 @@ def test_an_editors_servers_are_used_and_asked_about(place: Place, serve: Serve,
 
 
 @pytest.mark.nightly
-def test_what_cannot_be_used_is_a_notice(place: Place, serve: Serve) -> None:
+async def test_what_cannot_be_used_is_a_notice(place: Place, serve: Serve) -> None:
     """A taken name, a transport that is not known and a broken server leave the others usable."""
     rest = f'[mcp.mine]\ncommand = ["{sys.executable}", "{NOTES}"]\n'
     rest += '[permissions]\nrules = [{ tool = "mcp__odd*", do = "deny" }]\n'
@@ -100,21 +100,17 @@ def test_what_cannot_be_used_is_a_notice(place: Place, serve: Serve) -> None:
         SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/", headers=[]),
         HttpMcpServer(type="http", name="web", url="http://127.0.0.1:9/", headers=[]),
     ]
-
-    async def story() -> None:
-        async with editing(place) as editor:
-            opened = await editor.agent.new_session(cwd=str(place.folder), mcp_servers=given)
-            session = opened.session_id
-            await ready(editor, session)
-            await editor.say(session, "go")
-            text = editor.text(session)
-            assert "`mine` is left out: there is another one of that name" in text
-            assert "`odd` is left out" in text
-            assert "`old` cannot be used: steersman knows commands and HTTP" in text
-            assert "MCP server `web` cannot be used" in text
-            assert "\x1b" not in text
-
-    asyncio.run(story())
+    async with editing(place) as editor:
+        opened = await editor.agent.new_session(cwd=str(place.folder), mcp_servers=given)
+        session = opened.session_id
+        await ready(editor, session)
+        await editor.say(session, "go")
+        text = editor.text(session)
+        assert "`mine` is left out: there is another one of that name" in text
+        assert "`odd` is left out" in text
+        assert "`old` cannot be used: steersman knows commands and HTTP" in text
+        assert "MCP server `web` cannot be used" in text
+        assert "\x1b" not in text
     names = offered(server.requests[0])
     assert {"mcp__odd__echo", "mcp__mine__look_up"} <= set(names)
     assert "mcp__mine__echo" not in names

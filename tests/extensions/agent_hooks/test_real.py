@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.answering import AnsweringServer
+from support.executed import executed
 from support.patience import seconds
 
 pytestmark = pytest.mark.nightly
@@ -81,13 +82,11 @@ def run(user: Path, tmp_path: Path, server: AnsweringServer) -> Callable[..., Ra
     environ |= {"PATH": PLACES, "HOME": str(user), "STEERSMAN_HOME": str(tmp_path / "home")}
 
     def call(*command: str, folder: Path = user) -> Ran:
-        return subprocess.run(
+        return executed(
             [word.replace("URL", server.url) for word in command],
             env=environ,
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             timeout=seconds(200),
         )
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from support.coroutines import run
 from support.patience import seconds
 from support.readable import readable
 from support.until import looked_until
@@ -113,21 +114,17 @@ def test_hello_gets_an_answer(asker, embedded, weights):
 
 
 @pytest.mark.nightly
-def test_cancel_while_loading_and_after(asker, embedded, weights):
+async def test_cancel_while_loading_and_after(asker, embedded, weights):
     """A cancelled first answer does not stop the loading, and the next answer is given."""
-
-    async def cancel_then_ask() -> str:
-        model = embedded(weights)
-        task = asyncio.create_task(asker.ask(model, "Hello"))
-        await asyncio.wait([task], timeout=0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        answer = await asker.ask(model, "Hello")
-        await model.aclose()
-        return answer.text
-
-    assert asker.run(cancel_then_ask())
+    model = embedded(weights)
+    task = asyncio.create_task(asker.ask(model, "Hello"))
+    await asyncio.wait([task], timeout=0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    answer = await asker.ask(model, "Hello")
+    await model.aclose()
+    assert answer.text
 
 
 @asynccontextmanager
@@ -193,55 +190,47 @@ def test_a_stop_ends_the_computing(asker, embedded, weights, is_read):
             assert (await asker.ask(model, "Hello")).text
             return found
 
-    assert asker.run(stop()) < 2.0  # to read the whole takes half a minute
+    assert run(stop()) < 2.0  # to read the whole takes half a minute
 
 
 @pytest.mark.nightly
-def test_sessions_share_one_process(asker, embedded, weights):
+async def test_sessions_share_one_process(asker, embedded, weights):
     """Both get answers, a stop of one is none of the other, and the last one ends the process."""
-
-    async def two() -> None:
-        one, other = embedded(weights), embedded(weights)
-        async with closing(one, other):
-            answers = await asyncio.gather(asker.ask(one, "Hello"), asker.ask(other, "Hello"))
-            assert answers[0].text == answers[1].text
-            assert one.pid == other.pid != 0
-            stopped = asyncio.create_task(asker.ask(one, STORY))
-            waiting = asyncio.create_task(asker.ask(other, "Hello"))
-            await asyncio.wait([waiting], timeout=0.5)
-            stopped.cancel()
-            assert (await waiting).text == answers[0].text
-            await one.aclose()
-            assert one.pid == 0
-            assert (await asker.ask(other, "Hello")).text == answers[0].text
-            pid = other.pid
-            await other.aclose()
-            with pytest.raises(ProcessLookupError):
-                os.kill(pid, 0)
-
-    asker.run(two())
+    one, other = embedded(weights), embedded(weights)
+    async with closing(one, other):
+        answers = await asyncio.gather(asker.ask(one, "Hello"), asker.ask(other, "Hello"))
+        assert answers[0].text == answers[1].text
+        assert one.pid == other.pid != 0
+        stopped = asyncio.create_task(asker.ask(one, STORY))
+        waiting = asyncio.create_task(asker.ask(other, "Hello"))
+        await asyncio.wait([waiting], timeout=0.5)
+        stopped.cancel()
+        assert (await waiting).text == answers[0].text
+        await one.aclose()
+        assert one.pid == 0
+        assert (await asker.ask(other, "Hello")).text == answers[0].text
+        pid = other.pid
+        await other.aclose()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 @pytest.mark.nightly
-def test_a_session_that_waits_for_another_is_told(asker, embedded, weights):
+async def test_a_session_that_waits_for_another_is_told(asker, embedded, weights):
     """The wait is reported; a stop of the one that waits leaves the other alone."""
-
-    async def two() -> None:
-        one, other = embedded(weights), embedded(weights)
-        async with closing(one, other):
-            await asker.ask(other, "Hello")
-            first = asyncio.create_task(one.answer(asked(STORY, most=400), AnswerListener()))
-            await asyncio.wait([first], timeout=0.1)
-            told = asyncio.Event()
-            listener = AnswerListener(
-                on_notice=lambda text: told.set() if "another session" in text else None
-            )
-            second = asyncio.create_task(other.answer(asked("Hello"), listener))
-            await told.wait()
-            second.cancel()
-            assert (await first).usage.output > 100
-
-    asker.run(two())
+    one, other = embedded(weights), embedded(weights)
+    async with closing(one, other):
+        await asker.ask(other, "Hello")
+        first = asyncio.create_task(one.answer(asked(STORY, most=400), AnswerListener()))
+        await asyncio.wait([first], timeout=0.1)
+        told = asyncio.Event()
+        listener = AnswerListener(
+            on_notice=lambda text: told.set() if "another session" in text else None
+        )
+        second = asyncio.create_task(other.answer(asked("Hello"), listener))
+        await told.wait()
+        second.cancel()
+        assert (await first).usage.output > 100
 
 
 @pytest.mark.nightly
@@ -287,27 +276,23 @@ def test_only_few_states_are_kept(asker, embedded, weights, tmp_path):
 
 
 @pytest.mark.nightly
-def test_what_takes_long_to_read_is_announced(asker, embedded, weights):
+async def test_what_takes_long_to_read_is_announced(asker, embedded, weights):
     """One line says how many tokens are read, and not one for each batch."""
+    model = embedded(weights)
+    async with closing(model):
+        told = asyncio.Event()
+        notices: list[str] = []
 
-    async def read() -> None:
-        model = embedded(weights)
-        async with closing(model):
-            told = asyncio.Event()
-            notices: list[str] = []
+        def note(text: str) -> None:
+            notices.append(text)
+            if text.startswith("reading"):
+                told.set()
 
-            def note(text: str) -> None:
-                notices.append(text)
-                if text.startswith("reading"):
-                    told.set()
-
-            task = asyncio.create_task(model.answer(asked(LONG), AnswerListener(on_notice=note)))
-            await told.wait()
-            await asyncio.wait([task], timeout=1.0)
-            task.cancel()
-            assert sum(text.startswith("reading") for text in notices) == 1
-
-    asker.run(read())
+        task = asyncio.create_task(model.answer(asked(LONG), AnswerListener(on_notice=note)))
+        await told.wait()
+        await asyncio.wait([task], timeout=1.0)
+        task.cancel()
+        assert sum(text.startswith("reading") for text in notices) == 1
 
 
 PARENT = """

@@ -3,9 +3,8 @@
 import asyncio
 import re
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -82,21 +81,6 @@ async def listening(
             await asyncio.gather(listener.task, return_exceptions=True)
 
 
-def on_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Run a test on a loop of its own, and fail if it leaves a task behind."""
-
-    async def run(*arguments: Any, **more: Any) -> None:
-        await test(*arguments, **more)
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, left
-
-    @wraps(test)
-    def tried(*arguments: Any, **more: Any) -> None:
-        asyncio.run(run(*arguments, **more))
-
-    return tried
-
-
 async def in_thread(work: Callable[..., Any], *words: Any) -> Any:
     """Do what a person does without holding up the loop."""
     return await asyncio.to_thread(work, *words)
@@ -108,7 +92,6 @@ def out(text: str, room: str = "#dev", **more: Any) -> Outgoing:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_people_are_read_and_answered(kind: str, serve: Serve, person: Person) -> None:
     """What people say comes with its room and sender; what is sent reaches them, and not ourselves."""
     server = serve(kind)
@@ -142,7 +125,6 @@ async def test_people_are_read_and_answered(kind: str, serve: Serve, person: Per
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_one_line_stays_one_line(kind: str, serve: Serve, person: Person) -> None:
     """Line breaks and control characters cannot make a second command, and nor can a room's name."""
     server = serve(kind)
@@ -161,7 +143,6 @@ async def test_one_line_stays_one_line(kind: str, serve: Serve, person: Person) 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("letter", ["x", "é", "漢", "🐈"])
-@on_loop
 async def test_a_line_of_the_greatest_length_arrives_whole(
     kind: str, letter: str, serve: Serve, person: Person
 ) -> None:
@@ -176,7 +157,6 @@ async def test_a_line_of_the_greatest_length_arrives_whole(
             await irc.send(out("x" * 500))
 
 
-@on_loop
 async def test_bytes_that_are_no_utf8_are_read(serve: Serve, person: Person) -> None:
     """A person with an old client is read, and does not end the connection."""
     server = serve("ngircd")
@@ -188,7 +168,6 @@ async def test_bytes_that_are_no_utf8_are_read(serve: Serve, person: Person) -> 
         assert said[2].text == "é"
 
 
-@on_loop
 async def test_nobody_takes_the_name_of_an_account(serve: Serve, person: Person) -> None:
     """The account counts, whatever nick somebody has; a nick without one is never equal to it."""
     server = serve("ergo")
@@ -211,7 +190,6 @@ async def test_nobody_takes_the_name_of_an_account(serve: Serve, person: Person)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_a_killed_server_is_found_again(kind: str, serve: Serve, person: Person) -> None:
     """After kill -9 the rooms are joined again, and it is said that something may be missing."""
     server = serve(kind)
@@ -239,7 +217,6 @@ async def test_a_killed_server_is_found_again(kind: str, serve: Serve, person: P
         ]
 
 
-@on_loop
 async def test_history_is_fetched_and_nothing_is_said_twice(serve: Serve, person: Person) -> None:
     """What was said while nobody listened is yielded in order, over several pages, and once."""
     server = serve("ergo")
@@ -258,7 +235,6 @@ async def test_history_is_fetched_and_nothing_is_said_twice(serve: Serve, person
         assert first.id not in {each.id for each in said}
 
 
-@on_loop
 async def test_a_start_without_history_says_since_when(serve: Serve, person: Person) -> None:
     """A server without history: the time of the last line is remembered, and each room has a gap."""
     server, memory = serve("ngircd"), Words()
@@ -273,7 +249,6 @@ async def test_a_start_without_history_says_since_when(serve: Serve, person: Per
         ]
 
 
-@on_loop
 async def test_a_silent_server_is_noticed(serve: Serve, person: Person) -> None:
     """A server that hangs does not answer our PING: the connection is given up."""
     server = serve("ngircd")
@@ -287,7 +262,6 @@ async def test_a_silent_server_is_noticed(serve: Serve, person: Person) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_a_room_that_refuses_and_a_kick(kind: str, serve: Serve, person: Person) -> None:
     """A muted room refuses for good, an unknown nick too; after a kick the room is joined again."""
     server = serve(kind)
@@ -308,7 +282,6 @@ async def test_a_room_that_refuses_and_a_kick(kind: str, serve: Serve, person: P
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_the_nick_is_taken_back(kind: str, serve: Serve, person: Person) -> None:
     """A nick in use gets another one, until its owner leaves."""
     server = serve(kind)
@@ -321,7 +294,6 @@ async def test_the_nick_is_taken_back(kind: str, serve: Serve, person: Person) -
         assert ":steers!" in await in_thread(ann.hears, "mine")
 
 
-@on_loop
 async def test_lines_are_paced(serve: Serve, person: Person) -> None:
     """A flood is slowed down here, so that a server that limits it takes every line, in order."""
     server = serve("ergo", fakelag=True)
@@ -335,7 +307,6 @@ async def test_lines_are_paced(serve: Serve, person: Person) -> None:
         assert len(lines) == 8
 
 
-@on_loop
 async def test_a_reply_names_its_message(serve: Serve, person: Person) -> None:
     """A server with tags carries what a message answers, both ways."""
     server = serve("ergo")
@@ -351,7 +322,6 @@ async def test_a_reply_names_its_message(serve: Serve, person: Person) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_check_says_what_is_there(kind: str, serve: Serve) -> None:
     """The check names the server, our nick, how people are known, and each room."""
     server = serve(kind)
@@ -368,7 +338,6 @@ async def test_check_says_what_is_there(kind: str, serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@on_loop
 async def test_a_wrong_password_is_no_matter_of_waiting(
     kind: str, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,7 +357,6 @@ async def test_a_wrong_password_is_no_matter_of_waiting(
         await irc.send(out("x"))
 
 
-@on_loop
 async def test_an_account_logs_in(
     serve: Serve, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,7 +432,6 @@ JOINED = (
         (b":s 482 steers #dev :You are not an operator\r\n", 0.0),
     ],
 )
-@on_loop
 async def test_a_server_that_talks_nonsense_and_refuses(answer: bytes, after: float) -> None:
     """Lines that are none are ignored; a refusal says whether, and when, to try again."""
     script = {
@@ -484,7 +451,6 @@ async def test_a_server_that_talks_nonsense_and_refuses(answer: bytes, after: fl
         await listener.task
 
 
-@on_loop
 async def test_a_line_that_is_not_confirmed_is_in_doubt() -> None:
     """The connection ends after the line and before the server's word: nobody knows, hence `OSError`."""
     script = {"USER ": WELCOME, "JOIN #dev": JOINED, "PRIVMSG": b"ERROR :bye\r\n"}
@@ -497,7 +463,6 @@ async def test_a_line_that_is_not_confirmed_is_in_doubt() -> None:
         await listener.task
 
 
-@on_loop
 async def test_nobody_there() -> None:
     """The check of a server that does not run says so; `aclose` before a start is harmless, and twice."""
     irc = Irc(IrcSettings(server="127.0.0.1:1"), ("#dev",))

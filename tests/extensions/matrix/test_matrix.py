@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
+from support.coroutines import run
 from support.matrix_server import MatrixServer, Person, Refused, python
 from support.patience import seconds
 from support.platform_reader import PlatformReader, Words
@@ -31,8 +32,6 @@ from steersman.machines.errors import ConfigError, SteersmanError
 pytestmark = [
     pytest.mark.skipif(python() is None, reason="Synapse is not installed: `.ci/synapse` does"),
 ]
-
-T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -132,96 +131,85 @@ async def listening(matrix: Matrix, memory: Notebook | None = None) -> AsyncIter
         await asyncio.gather(listener.task, return_exceptions=True)
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a test, which has to end."""
-    return asyncio.run(asyncio.wait_for(main, seconds(60)))
-
-
 def out(scene: Scene, key: str, text: str, **options: Any) -> Outgoing:
     """Return a message for the scene's room."""
     return Outgoing(**{"key": key, "room": scene.room, "text": text} | options)
 
 
-def test_what_is_said_is_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_said_is_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages, replies, threads, edits and removals are yielded as what they are; older ones are not."""
     scene = Scene(server, room_alias_name=f"dev{time.monotonic_ns()}")
     ann = scene.ann
     alias = ann.ask(f"rooms/{scene.room}/state/m.room.canonical_alias")["alias"]
     ann.send(scene.room, "before the gateway came")
+    async with listening(scene.matrix(monkeypatch, alias)) as listener:
+        first = ann.send(scene.room, "hello")
+        who = {"room": alias, "sender": ann.id, "name": "ann"}
+        assert await listener.next() == Said(id=first, text="hello", **who)
 
-    async def main() -> None:
-        async with listening(scene.matrix(monkeypatch, alias)) as listener:
-            first = ann.send(scene.room, "hello")
-            who = {"room": alias, "sender": ann.id, "name": "ann"}
-            assert await listener.next() == Said(id=first, text="hello", **who)
+        quote = f"> <{ann.id}> hello\n> again\n\nyes"
+        relation: dict[str, Any] = {"m.in_reply_to": {"event_id": first}}
+        content = {"msgtype": "m.text", "body": quote, "m.relates_to": relation}
+        reply = ann.send(scene.room, content)
+        assert await listener.next() == Said(id=reply, text="yes", to=first, **who)
 
-            quote = f"> <{ann.id}> hello\n> again\n\nyes"
-            relation: dict[str, Any] = {"m.in_reply_to": {"event_id": first}}
-            content = {"msgtype": "m.text", "body": quote, "m.relates_to": relation}
-            reply = ann.send(scene.room, content)
-            assert await listener.next() == Said(id=reply, text="yes", to=first, **who)
+        relation = {
+            "rel_type": "m.thread",
+            "event_id": first,
+            "is_falling_back": True,
+        } | relation
+        content = {"msgtype": "m.text", "body": "within", "m.relates_to": relation}
+        inner = ann.send(scene.room, content)
+        assert await listener.next() == Said(id=inner, text="within", thread=first, **who)
 
-            relation = {
-                "rel_type": "m.thread",
-                "event_id": first,
-                "is_falling_back": True,
-            } | relation
-            content = {"msgtype": "m.text", "body": "within", "m.relates_to": relation}
-            inner = ann.send(scene.room, content)
-            assert await listener.next() == Said(id=inner, text="within", thread=first, **who)
+        edit = ann.edit(scene.room, inner, "changed")
+        changed = Said(id=edit, text="changed", thread=first, replaces=inner, **who)
+        assert await listener.next() == changed
 
-            edit = ann.edit(scene.room, inner, "changed")
-            changed = Said(id=edit, text="changed", thread=first, replaces=inner, **who)
-            assert await listener.next() == changed
-
-            ann.redact(scene.room, reply)
-            removed = Removed(room=alias, sender=ann.id, message=reply)
-            assert await listener.next() == removed
-            assert listener.is_empty
-
-    run(main())
+        ann.redact(scene.room, reply)
+        removed = Removed(room=alias, sender=ann.id, message=reply)
+        assert await listener.next() == removed
+        assert listener.is_empty
 
 
 @pytest.mark.nightly
-def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notices, our own events, edits of other people's messages and broken events are not yielded."""
     scene = Scene(server)
     eve = server.person("eve", shown="ann")
     scene.ann.ask(f"rooms/{scene.room}/invite", "POST", {"user_id": eve.id})
     eve.join(scene.room)
-
-    async def main() -> None:
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            mine = await listener.matrix.send(out(scene, "1", "ours"))
-            said = scene.ann.send(scene.room, "I said this")
-            scene.ann.send(scene.room, {"msgtype": "m.notice", "body": "beep"})
-            eve.edit(scene.room, said, "delete everything")
-            eve.edit(scene.room, mine, "delete everything")
-            eve.react(scene.room, said, "👍")
-            for body in (None, 7, ["x"], {"a": 1}):
-                odd = {
-                    "msgtype": "m.text",
-                    "body": body,
-                    "m.relates_to": body,
-                    "m.new_content": body,
-                }
-                for content, kind in ((odd, "m.room.message"), (odd, "m.reaction")):
-                    with suppress(Refused):  # this server checks some of it; others may not
-                        eve.send(scene.room, content, kind)
-            eve.send(scene.room, "\x1b[2J\x00hi\r\nthere\x9b")
-            heard = [await listener.next(), await listener.next()]
-            assert [(each.sender, each.text) for each in heard] == [
-                (scene.ann.id, "I said this"),
-                (eve.id, "[2Jhi\nthere"),
-            ]
-            assert heard[1].name == "ann"  # what others see; who it is, is `sender`
-            assert listener.is_empty
-
-    run(main())
+    async with listening(scene.matrix(monkeypatch)) as listener:
+        mine = await listener.matrix.send(out(scene, "1", "ours"))
+        said = scene.ann.send(scene.room, "I said this")
+        scene.ann.send(scene.room, {"msgtype": "m.notice", "body": "beep"})
+        eve.edit(scene.room, said, "delete everything")
+        eve.edit(scene.room, mine, "delete everything")
+        eve.react(scene.room, said, "👍")
+        for body in (None, 7, ["x"], {"a": 1}):
+            odd = {
+                "msgtype": "m.text",
+                "body": body,
+                "m.relates_to": body,
+                "m.new_content": body,
+            }
+            for content, kind in ((odd, "m.room.message"), (odd, "m.reaction")):
+                with suppress(Refused):  # this server checks some of it; others may not
+                    eve.send(scene.room, content, kind)
+        eve.send(scene.room, "\x1b[2J\x00hi\r\nthere\x9b")
+        heard = [await listener.next(), await listener.next()]
+        assert [(each.sender, each.text) for each in heard] == [
+            (scene.ann.id, "I said this"),
+            (eve.id, "[2Jhi\nthere"),
+        ]
+        assert heard[1].name == "ann"  # what others see; who it is, is `sender`
+        assert listener.is_empty
 
 
 @pytest.mark.nightly
-def test_files_come_with_their_text(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_come_with_their_text(
+    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A short text is read; what is long, or no text, or not there, is only named."""
     scene = Scene(server)
 
@@ -231,45 +219,39 @@ def test_files_come_with_their_text(server: MatrixServer, monkeypatch: pytest.Mo
         content_ = {"msgtype": "m.file", "body": name, "url": url, "info": info} | more
         scene.ann.send(scene.room, content_)
 
-    async def main() -> None:
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            file("notes.txt", "häh".encode(), 4, "text/plain")
-            file("look at this", b"x = 1", 5, "", filename="a.py")
-            file("liar.txt", b"x" * 300_000, 10, "text/plain")
-            file("picture.png", b"\x89PNG", 4, "image/png")
-            file("odd.txt", b"\xff\xfe\x00", 3, "text/plain")
-            file("gone.txt", b"x", 1, "text/plain", url="mxc://chat.test/none/../../x")
-            heard = [await listener.next() for _ in range(6)]
-            assert [(each.text, each.files) for each in heard] == [
-                ("", (SentFile(name="notes.txt", size=4, text="häh"),)),
-                ("look at this", (SentFile(name="a.py", size=5, text="x = 1"),)),
-                ("", (SentFile(name="liar.txt", size=10),)),
-                ("", (SentFile(name="picture.png", size=4),)),
-                ("", (SentFile(name="odd.txt", size=3),)),
-                ("", (SentFile(name="gone.txt", size=1),)),
-            ]
-
-    run(main())
+    async with listening(scene.matrix(monkeypatch)) as listener:
+        file("notes.txt", "häh".encode(), 4, "text/plain")
+        file("look at this", b"x = 1", 5, "", filename="a.py")
+        file("liar.txt", b"x" * 300_000, 10, "text/plain")
+        file("picture.png", b"\x89PNG", 4, "image/png")
+        file("odd.txt", b"\xff\xfe\x00", 3, "text/plain")
+        file("gone.txt", b"x", 1, "text/plain", url="mxc://chat.test/none/../../x")
+        heard = [await listener.next() for _ in range(6)]
+        assert [(each.text, each.files) for each in heard] == [
+            ("", (SentFile(name="notes.txt", size=4, text="häh"),)),
+            ("look at this", (SentFile(name="a.py", size=5, text="x = 1"),)),
+            ("", (SentFile(name="liar.txt", size=10),)),
+            ("", (SentFile(name="picture.png", size=4),)),
+            ("", (SentFile(name="odd.txt", size=3),)),
+            ("", (SentFile(name="gone.txt", size=1),)),
+        ]
 
 
 @pytest.mark.nightly
-def test_what_is_sent_is_there_once(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_sent_is_there_once(
+    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With one key a message is there once, also after a new login with the password."""
     scene = Scene(server)
     memory = Notebook()
-
-    async def main() -> list[str]:
-        ids: list[str] = []
-        for _ in range(2):
-            options = {"token_env": "", "password_env": "TEST_PASSWORD"}
-            async with listening(scene.matrix(monkeypatch, **options), memory) as listener:
-                ids += [await listener.matrix.send(out(scene, "a", "once")) for _ in range(2)]
-                with pytest.raises(NotSent) as refused:
-                    await listener.matrix.send(Outgoing(key="b", room="!other:x", text="x"))
-                assert refused.value.seconds == 0
-        return ids
-
-    ids = run(main())
+    ids: list[str] = []
+    for _ in range(2):
+        options = {"token_env": "", "password_env": "TEST_PASSWORD"}
+        async with listening(scene.matrix(monkeypatch, **options), memory) as listener:
+            ids += [await listener.matrix.send(out(scene, "a", "once")) for _ in range(2)]
+            with pytest.raises(NotSent) as refused:
+                await listener.matrix.send(Outgoing(key="b", room="!other:x", text="x"))
+            assert refused.value.seconds == 0
     assert len(set(ids)) == 1
     assert scene.ann.texts(scene.room) == ["once"]
     devices = scene.bot.ask("devices")["devices"]
@@ -278,22 +260,18 @@ def test_what_is_sent_is_there_once(server: MatrixServer, monkeypatch: pytest.Mo
 
 
 @pytest.mark.nightly
-def test_nothing_in_a_text_is_markup_or_a_mention(
+async def test_nothing_in_a_text_is_markup_or_a_mention(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Markdown is code and strong words; HTML, links and names of people are only text."""
     scene = Scene(server)
     text = f"**b** `<x>` <img src=x> [l](http://e) @room {scene.ann.id}\x1b[2J\x00\n```py\na\n```"
-
-    async def main() -> None:
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            sent = listener.matrix.send
-            answer = await sent(out(scene, "1", text, kind="answer"))
-            await sent(out(scene, "2", text, to=answer, mentions=scene.ann.id))
-            await sent(out(scene, "3", "in it", thread=answer))
-            await sent(out(scene, "4", "half \ud800 of one"))
-
-    run(main())
+    async with listening(scene.matrix(monkeypatch)) as listener:
+        sent = listener.matrix.send
+        answer = await sent(out(scene, "1", text, kind="answer"))
+        await sent(out(scene, "2", text, to=answer, mentions=scene.ann.id))
+        await sent(out(scene, "3", "in it", thread=answer))
+        await sent(out(scene, "4", "half \ud800 of one"))
     events = [e["content"] for e in scene.ann.read(scene.room) if e["type"] == "m.room.message"]
     body = text.replace("\x1b", "").replace("\x00", "")
     answer, note, inner, half = events
@@ -316,22 +294,18 @@ def test_nothing_in_a_text_is_markup_or_a_mention(
 
 
 @pytest.mark.nightly
-def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of as many bytes as the limit says is taken, and so is a change to one."""
     scene = Scene(server)
     letters = ("x", '"', "\n", "ö", "🦉", "<", "*", "\t")
     most = Matrix.limits.bytes - 2
     texts = [f"a{letter * (most // len(letter.encode()))}z" for letter in letters]
-
-    async def main() -> None:
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            for text in texts:
-                sent = out(scene, letters[texts.index(text)], text, kind="answer")
-                message = await listener.matrix.send(sent)
-                longer = out(scene, sent.key, text[:-1] + "!", kind="answer")
-                await listener.matrix.change(scene.room, message, longer)
-
-    run(main())
+    async with listening(scene.matrix(monkeypatch)) as listener:
+        for text in texts:
+            sent = out(scene, letters[texts.index(text)], text, kind="answer")
+            message = await listener.matrix.send(sent)
+            longer = out(scene, sent.key, text[:-1] + "!", kind="answer")
+            await listener.matrix.change(scene.room, message, longer)
     contents = [e["content"] for e in scene.ann.read(scene.room) if "body" in e["content"]]
     assert [c["body"] for c in contents[::2]] == texts
     assert [c["m.new_content"]["body"] for c in contents[1::2]] == [t[:-1] + "!" for t in texts]
@@ -413,39 +387,35 @@ def test_what_was_missed_is_read_later(
 
 
 @pytest.mark.nightly
-def test_a_killed_server_is_waited_for(
+async def test_a_killed_server_is_waited_for(
     own_server: Callable[..., MatrixServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After kill -9 the gateway connects again: nothing is lost, and nothing is there twice."""
     server = own_server()
     scene = Scene(server)
-
-    async def main() -> None:
-        matrix = scene.matrix(monkeypatch)
+    matrix = scene.matrix(monkeypatch)
+    server.kill()
+    listener = Listener(matrix, Notebook())
+    early = asyncio.create_task(matrix.send(out(scene, "0", "early")))
+    try:
+        await asyncio.to_thread(server.start)
+        await early
+        await listener.until_remembered()
+        scene.ann.send(scene.room, "first")
+        assert (await listener.next()).text == "first"
         server.kill()
-        listener = Listener(matrix, Notebook())
-        early = asyncio.create_task(matrix.send(out(scene, "0", "early")))
-        try:
-            await asyncio.to_thread(server.start)
-            await early
-            await listener.until_remembered()
-            scene.ann.send(scene.room, "first")
-            assert (await listener.next()).text == "first"
-            server.kill()
-            with pytest.raises(OSError, match="cannot send"):
-                await matrix.send(out(scene, "1", "at a bad time"))
-            await asyncio.to_thread(server.start)
-            scene.ann.send(scene.room, "second")
-            assert (await listener.next()).text == "second"
+        with pytest.raises(OSError, match="cannot send"):
             await matrix.send(out(scene, "1", "at a bad time"))
-            assert await matrix.send(out(scene, "0", "early")) == await early
-            assert listener.is_empty
-        finally:
-            await matrix.aclose()
-            await matrix.aclose()
-            await asyncio.gather(listener.task)
-
-    run(main())
+        await asyncio.to_thread(server.start)
+        scene.ann.send(scene.room, "second")
+        assert (await listener.next()).text == "second"
+        await matrix.send(out(scene, "1", "at a bad time"))
+        assert await matrix.send(out(scene, "0", "early")) == await early
+        assert listener.is_empty
+    finally:
+        await matrix.aclose()
+        await matrix.aclose()
+        await asyncio.gather(listener.task)
     assert scene.ann.texts(scene.room) == ["early", "first", "second", "at a bad time"]
 
 
@@ -478,7 +448,7 @@ def test_the_servers_rate_limit_is_said(
 
 
 @pytest.mark.nightly
-def test_a_private_room_only_if_it_is_allowed(
+async def test_a_private_room_only_if_it_is_allowed(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An invitation to a direct chat is taken with `direct`; others and without it, never."""
@@ -489,33 +459,30 @@ def test_a_private_room_only_if_it_is_allowed(
     def rooms() -> set[str]:
         return set(scene.bot.ask("joined_rooms")["joined_rooms"])
 
-    async def main() -> None:
-        early = scene.ann.room(scene.bot, is_direct=True)
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            scene.ann.room(scene.bot, is_direct=True)
-            scene.ann.send(scene.room, "hello")
-            assert (await listener.next()).text == "hello"
-            assert rooms() == {scene.room}
-        async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
-            scene.ann.room(scene.bot, is_direct=False)
-            room = eve.room(scene.bot, is_direct=True)
-            await wait_for_member(eve, room, scene.bot)
-            eve.send(room, "psst")
-            said = await listener.next()
-            assert (said.room, said.text, said.is_private) == (room, "psst", True)
-            await listener.matrix.send(Outgoing(key="p", room=room, text="yes?"))
-            await listener.matrix.typing(room, is_typing=True)
-        eve.send(room, "still there?")
-        assert {scene.room, early, room} <= rooms()
-        assert len(rooms()) == 4  # not the one that is no direct chat
-        async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
-            assert (await listener.next()).text == "still there?"
-            eve.ask(f"rooms/{room}/invite", "POST", {"user_id": scene.ann.id})
-            scene.ann.join(room)
-            eve.send(room, "not alone")
-            assert (await listener.next()).is_private is False
-
-    run(main())
+    early = scene.ann.room(scene.bot, is_direct=True)
+    async with listening(scene.matrix(monkeypatch)) as listener:
+        scene.ann.room(scene.bot, is_direct=True)
+        scene.ann.send(scene.room, "hello")
+        assert (await listener.next()).text == "hello"
+        assert rooms() == {scene.room}
+    async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
+        scene.ann.room(scene.bot, is_direct=False)
+        room = eve.room(scene.bot, is_direct=True)
+        await wait_for_member(eve, room, scene.bot)
+        eve.send(room, "psst")
+        said = await listener.next()
+        assert (said.room, said.text, said.is_private) == (room, "psst", True)
+        await listener.matrix.send(Outgoing(key="p", room=room, text="yes?"))
+        await listener.matrix.typing(room, is_typing=True)
+    eve.send(room, "still there?")
+    assert {scene.room, early, room} <= rooms()
+    assert len(rooms()) == 4  # not the one that is no direct chat
+    async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
+        assert (await listener.next()).text == "still there?"
+        eve.ask(f"rooms/{room}/invite", "POST", {"user_id": scene.ann.id})
+        scene.ann.join(room)
+        eve.send(room, "not alone")
+        assert (await listener.next()).is_private is False
 
 
 async def wait_for_member(person: Person, room: str, other: Person) -> None:
@@ -524,76 +491,66 @@ async def wait_for_member(person: Person, room: str, other: Person) -> None:
 
 
 @pytest.mark.nightly
-def test_a_room_that_is_encrypted_later_gets_a_notice(
+async def test_a_room_that_is_encrypted_later_gets_a_notice(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody talks to a wall: the room is told; and at the next start it is an error."""
     scene = Scene(server)
-
-    async def main() -> None:
+    async with listening(scene.matrix(monkeypatch)):
+        content = {"algorithm": "m.megolm.v1.aes-sha2"}
+        scene.ann.ask(f"rooms/{scene.room}/state/m.room.encryption", "PUT", content)
+        await looked_until(lambda: scene.ann.texts(scene.room))
+    with pytest.raises(ConfigError, match="encrypted"):
+        await scene.matrix(monkeypatch).check()
+    with pytest.raises(ConfigError, match="encrypted"):
         async with listening(scene.matrix(monkeypatch)):
-            content = {"algorithm": "m.megolm.v1.aes-sha2"}
-            scene.ann.ask(f"rooms/{scene.room}/state/m.room.encryption", "PUT", content)
-            await looked_until(lambda: scene.ann.texts(scene.room))
-        with pytest.raises(ConfigError, match="encrypted"):
-            await scene.matrix(monkeypatch).check()
-        with pytest.raises(ConfigError, match="encrypted"):
-            async with listening(scene.matrix(monkeypatch)):
-                pass
-
-    run(main())
+            pass
     assert "cannot read encrypted rooms" in scene.ann.texts(scene.room)[0]
 
 
 @pytest.mark.nightly
-def test_somebody_put_out_may_come_back(
+async def test_somebody_put_out_may_come_back(
     server: MatrixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Out of a room, messages are refused; after an invitation it is joined, without what was between."""
     scene = Scene(server)
-
-    async def main() -> None:
-        async with listening(scene.matrix(monkeypatch)) as listener:
-            who = {"user_id": scene.bot.id}
-            scene.ann.ask(f"rooms/{scene.room}/kick", "POST", who)
-            with pytest.raises(NotSent) as refused:
-                await listener.matrix.send(out(scene, "1", "hello?"))
-            assert refused.value.seconds == 0
-            scene.ann.send(scene.room, "behind its back")
-            scene.ann.ask(f"rooms/{scene.room}/invite", "POST", who)
-            await wait_for_member(scene.ann, scene.room, scene.bot)
-            scene.ann.send(scene.room, "welcome back")
-            assert (await listener.next()).text == "welcome back"
-
-    run(main())
+    async with listening(scene.matrix(monkeypatch)) as listener:
+        who = {"user_id": scene.bot.id}
+        scene.ann.ask(f"rooms/{scene.room}/kick", "POST", who)
+        with pytest.raises(NotSent) as refused:
+            await listener.matrix.send(out(scene, "1", "hello?"))
+        assert refused.value.seconds == 0
+        scene.ann.send(scene.room, "behind its back")
+        scene.ann.ask(f"rooms/{scene.room}/invite", "POST", who)
+        await wait_for_member(scene.ann, scene.room, scene.bot)
+        scene.ann.send(scene.room, "welcome back")
+        assert (await listener.next()).text == "welcome back"
 
 
 @pytest.mark.nightly
-def test_a_lost_login_is_made_again(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_login_is_made_again(
+    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Logged out elsewhere: with a password there is a new login, with a token an error that says so."""
     scene = Scene(server)
     token = scene.bot.token
-
-    async def main() -> None:
-        options = {"token_env": "", "password_env": "TEST_PASSWORD"}
-        async with listening(scene.matrix(monkeypatch, **options)) as listener:
-            scene.bot.ask("logout/all", "POST", {})
-            for text in ("one", "two"):
-                scene.ann.send(scene.room, text)
-                assert (await listener.next()).text == text
-            message = out(scene, "1", "here")
-            while True:
-                try:
-                    await listener.matrix.send(message)
-                    break
-                except (NotSent, OSError):
-                    await listener.until_remembered()
-        assert scene.bot.token == token
-        with pytest.raises(ConfigError, match="M_UNKNOWN_TOKEN"):
-            async with listening(scene.matrix(monkeypatch)):
-                pass
-
-    run(main())
+    options = {"token_env": "", "password_env": "TEST_PASSWORD"}
+    async with listening(scene.matrix(monkeypatch, **options)) as listener:
+        scene.bot.ask("logout/all", "POST", {})
+        for text in ("one", "two"):
+            scene.ann.send(scene.room, text)
+            assert (await listener.next()).text == text
+        message = out(scene, "1", "here")
+        while True:
+            try:
+                await listener.matrix.send(message)
+                break
+            except (NotSent, OSError):
+                await listener.until_remembered()
+    assert scene.bot.token == token
+    with pytest.raises(ConfigError, match="M_UNKNOWN_TOKEN"):
+        async with listening(scene.matrix(monkeypatch)):
+            pass
     assert scene.ann.texts(scene.room) == ["one", "two", "here"]
 
 

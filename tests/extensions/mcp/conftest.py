@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Awaitable, Callable
+from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 import pytest
@@ -15,7 +17,7 @@ from steersman.machines import protocol as m
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, McpStatus
 from steersman.ports.tools.toolbox import Toolbox
 
-__all__ = ["LONG", "Play", "Session", "bench", "odd", "play"]
+__all__ = ["LONG", "Play", "Session", "bench", "odd", "play", "with_servers"]
 
 T = TypeVar("T")
 LONG = 60.0  # seconds, for what has to come from an MCP server
@@ -91,3 +93,22 @@ def play(bench: Any) -> Play:
         return bench.run(work)
 
     return run
+
+
+def with_servers(
+    *configs: McpServer, **options: Any
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Make a test of a coroutine that takes a session with these servers; see `play` for the options."""
+
+    def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @wraps(test)
+        def played(play: Play, **given: Any) -> None:
+            play(lambda session: test(session, **given), *configs, **options)
+
+        own = signature(test)
+        taken = [each for name, each in own.parameters.items() if name != "session"]
+        first = Parameter("play", Parameter.POSITIONAL_OR_KEYWORD)
+        vars(played)["__signature__"] = own.replace(parameters=[first, *taken])
+        return played
+
+    return decorate

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extensions.mcp.conftest import LONG, Play, Session, odd
+from extensions.mcp.conftest import LONG, Play, Session, odd, with_servers
 from support.mcp_servers import PIXEL
 from support.patience import seconds
-from support.until import looked_until
 
 from steersman.machines import protocol as m
-from steersman.machines.errors import ToolError
 from steersman.ports.process.ancestry import is_alive
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
 
@@ -24,11 +22,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 # Names --------------------------------------------------------------------------------------------
-
-
-def test_a_plain_name_stays_as_it_is() -> None:
-    """Server and tool are in the name as they were given."""
-    assert tool_names("git-hub", ["list_issues"]) == {"list_issues": "mcp__git-hub__list_issues"}
 
 
 @pytest.mark.parametrize(
@@ -63,96 +56,78 @@ def test_tools_of_two_servers_never_have_the_same_name() -> None:
 # Calls --------------------------------------------------------------------------------------------
 
 
-def test_a_tool_is_listed_and_called(play: Play, bench: Any) -> None:
+@with_servers(odd())
+async def test_a_tool_is_listed_and_called(session: Session, bench: Any) -> None:
     """A server's tool has its name, description and schema, and a call its result."""
-
-    async def scenario(session: Session) -> None:
-        status = session.servers.status("odd")
-        assert (status.state, status.program, status.protocol) == ("ready", "odd 1", "2025-06-18")
-        assert (status.instructions, status.fault) == ("Be careful.", "")
-        assert is_alive(status.pid)
-        tool = session.tool("echo")
-        assert tool.schema.description == "Say the text again."
-        assert tool.schema.parameters == {
-            "type": "object",
-            "properties": {"text": {"type": "string"}},
-            "required": ["text"],
-        }
-        assert await session.call("echo", text="héllo") == m.ToolResult(
-            status="ok", text="héllo", bytes=6
-        )
-        assert session.changes == ["odd", "odd"]
-
-    play(scenario, odd())
+    status = session.servers.status("odd")
+    assert (status.state, status.program, status.protocol) == ("ready", "odd 1", "2025-06-18")
+    assert (status.instructions, status.fault) == ("Be careful.", "")
+    assert is_alive(status.pid)
+    tool = session.tool("echo")
+    assert tool.schema.description == "Say the text again."
+    assert tool.schema.parameters == {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    }
+    assert await session.call("echo", text="héllo") == m.ToolResult(
+        status="ok", text="héllo", bytes=6
+    )
+    assert session.changes == ["odd", "odd"]
 
 
-def test_what_a_server_hints_is_no_authority(play: Play) -> None:
+@with_servers(odd())
+async def test_what_a_server_hints_is_no_authority(session: Session) -> None:
     """`readOnlyHint` decides only whether a call runs alone; no call may be repeated after a crash."""
-
-    async def scenario(session: Session) -> None:
-        assert (session.tool("look").is_mutating, session.tool("echo").is_mutating) == (False, True)
-        assert not any(tool.is_idempotent for tool in session.servers.tools())
-
-    play(scenario, odd())
+    assert (session.tool("look").is_mutating, session.tool("echo").is_mutating) == (False, True)
+    assert not any(tool.is_idempotent for tool in session.servers.tools())
 
 
-def test_arguments_are_checked_before_the_call(play: Play) -> None:
+@with_servers(odd())
+async def test_arguments_are_checked_before_the_call(session: Session) -> None:
     """A fault is one sentence, and the server is not asked."""
-
-    async def scenario(session: Session) -> None:
-        assert session.tool("echo").fault({}) == "`text` is missing"
-        assert session.tool("echo").fault({"text": 1}) == "`text` must be a text"
-        result = await session.call("echo", text=1)
-        assert (result.status, result.text) == ("failed", "Error: `text` must be a text")
-
-    play(scenario, odd())
+    assert session.tool("echo").fault({}) == "`text` is missing"
+    assert session.tool("echo").fault({"text": 1}) == "`text` must be a text"
+    result = await session.call("echo", text=1)
+    assert (result.status, result.text) == ("failed", "Error: `text` must be a text")
 
 
-def test_every_kind_of_content_becomes_text(play: Play) -> None:
+@with_servers(odd())
+async def test_every_kind_of_content_becomes_text(session: Session) -> None:
     """Text is joined, a picture comes along; what is neither is described, with its size."""
-
-    async def scenario(session: Session) -> None:
-        rich = await session.call("rich")
-        assert [(picture.media_type, picture.data) for picture in rich.pictures] == [
-            ("image/png", PIXEL)
-        ]
-        assert rich.text.split("\n") == [
-            "one",
-            "[an image, image/png, 3 bytes: not shown]",
-            "[a picture, image/png, 70 bytes]",
-            "[a sound, audio/wav, 6 bytes: not shown]",
-            "[the resource `two` at demo://2: a\\x1b[31mb]",
-            "[the resource demo://1]",
-            "inside",
-            "[the resource demo://1, 3 bytes of binary data: not shown]",
-        ]
-        assert json.loads((await session.call("structured")).text) == {"one": [1, 2]}
-        wrong = await session.call("wrong")
-        assert (wrong.status, wrong.text) == ("failed", "that is wrong")
-
-    play(scenario, odd())
+    rich = await session.call("rich")
+    assert [(picture.media_type, picture.data) for picture in rich.pictures] == [
+        ("image/png", PIXEL)
+    ]
+    assert rich.text.split("\n") == [
+        "one",
+        "[an image, image/png, 3 bytes: not shown]",
+        "[a picture, image/png, 70 bytes]",
+        "[a sound, audio/wav, 6 bytes: not shown]",
+        "[the resource `two` at demo://2: a\\x1b[31mb]",
+        "[the resource demo://1]",
+        "inside",
+        "[the resource demo://1, 3 bytes of binary data: not shown]",
+    ]
+    assert json.loads((await session.call("structured")).text) == {"one": [1, 2]}
+    wrong = await session.call("wrong")
+    assert (wrong.status, wrong.text) == ("failed", "that is wrong")
 
 
-def test_a_long_result_is_cut_and_kept_in_a_file(play: Play) -> None:
+@with_servers(odd())
+async def test_a_long_result_is_cut_and_kept_in_a_file(session: Session) -> None:
     """The model gets head and tail and the name of the file with all of it."""
-
-    async def scenario(session: Session) -> None:
-        result = await session.call("big", size=100_000)
-        assert result.bytes == 100_000
-        assert Path(result.spilled).read_text() == "x" * 100_000
-        assert len(result.text) < 4200
-        assert f"[… 96000 bytes left out; whole output in {result.spilled}" in result.text
-
-    play(scenario, odd())
+    result = await session.call("big", size=100_000)
+    assert result.bytes == 100_000
+    assert Path(result.spilled).read_text() == "x" * 100_000
+    assert len(result.text) < 4200
+    assert f"[… 96000 bytes left out; whole output in {result.spilled}" in result.text
 
 
-def test_progress_is_shown_as_output(play: Play, bench: Any) -> None:
+@with_servers(odd())
+async def test_progress_is_shown_as_output(session: Session, bench: Any) -> None:
     """Each report of progress is a line of the call's output, with nothing that acts on a terminal."""
-
-    async def scenario(session: Session) -> None:
-        assert (await session.call("steps")).text == "done"
-
-    play(scenario, odd())
+    assert (await session.call("steps")).text == "done"
     assert bench.pieces == [f"{done} of 3 step\\x1b {done}\n" for done in (1, 2, 3)]
 
 
@@ -172,44 +147,26 @@ def test_a_server_has_its_folder_and_its_environment(
     play(scenario, odd(env={"OWN": "1"}), limit=100_000)
 
 
-def test_calls_of_one_server_run_at_the_same_time(play: Play) -> None:
+@with_servers(odd())
+async def test_calls_of_one_server_run_at_the_same_time(session: Session) -> None:
     """A call that waits does not keep another one, and each gets its own answer."""
-
-    async def scenario(session: Session) -> None:
-        waiting = session.start("waits")
-        answers = await asyncio.gather(*(session.call("echo", text=f"{n}") for n in range(20)))
-        assert [answer.text for answer in answers] == [f"{n}" for n in range(20)]
-        waiting.stop()
-        await waiting.wait()
-
-    play(scenario, odd())
+    waiting = session.start("waits")
+    answers = await asyncio.gather(*(session.call("echo", text=f"{n}") for n in range(20)))
+    assert [answer.text for answer in answers] == [f"{n}" for n in range(20)]
+    waiting.stop()
+    await waiting.wait()
 
 
-def test_an_unknown_server_is_named(play: Play) -> None:
-    """The error says which servers there are."""
-
-    async def scenario(session: Session) -> None:
-        with pytest.raises(ToolError, match="no MCP server `x`") as caught:
-            await session.servers.connect("x")
-        assert caught.value.hint == "known are `odd`"
-        assert session.servers.names == ("odd",)
-
-    play(scenario, odd(), is_connected=False)
-
-
-def test_resources_and_prompts_are_listed(play: Play) -> None:
+@with_servers(odd("everything"))
+async def test_resources_and_prompts_are_listed(session: Session) -> None:
     """What a server offers beside tools is known, with names that show every character."""
-
-    async def scenario(session: Session) -> None:
-        offer = session.servers.status("odd").offer
-        assert [(each.uri, each.name, each.is_template) for each in offer.resources] == [
-            ("demo://1", "on\\u202ee", False),
-            ("demo://{n}", "n", True),
-        ]
-        (prompt,) = offer.prompts
-        assert (prompt.name, prompt.arguments) == ("on\\u202ee", (("which", True),))
-
-    play(scenario, odd("everything"))
+    offer = session.servers.status("odd").offer
+    assert [(each.uri, each.name, each.is_template) for each in offer.resources] == [
+        ("demo://1", "on\\u202ee", False),
+        ("demo://{n}", "n", True),
+    ]
+    (prompt,) = offer.prompts
+    assert (prompt.name, prompt.arguments) == ("on\\u202ee", (("which", True),))
 
 
 def pids_of(session: Session) -> list[int]:
@@ -228,72 +185,23 @@ def pids_of(session: Session) -> list[int]:
 # Stops --------------------------------------------------------------------------------------------
 
 
-def test_a_stop_is_answered_by_the_server_which_goes_on(play: Play) -> None:
-    """A server that answers a cancelled call continues, and the call is reported as interrupted."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        run = session.start("waits")
-        assert run.pid == pid
-        await asyncio.sleep(0)
-        run.stop()
-        result = await run.wait()
-        assert result.status == "killed"
-        assert result.text == "[interrupted: the server `odd` has ended the call]"
-        assert (await session.call("look")).text == str(pid)
-
-    play(scenario, odd(), grace=seconds(LONG))
-
-
-def test_a_result_that_comes_first_counts(play: Play) -> None:
+@with_servers(odd(), grace=seconds(LONG))
+async def test_a_result_that_comes_first_counts(session: Session) -> None:
     """The real result of a call that was being cancelled is not lost."""
-
-    async def scenario(session: Session) -> None:
-        run = session.start("finishes")
-        await session.call("look")  # the other call was sent before this one
-        run.stop()
-        assert await run.wait() == m.ToolResult(status="ok", text="finished first", bytes=14)
-
-    play(scenario, odd(), grace=seconds(LONG))
+    run = session.start("finishes")
+    await session.call("look")  # the other call was sent before this one
+    run.stop()
+    assert await run.wait() == m.ToolResult(status="ok", text="finished first", bytes=14)
 
 
-def test_a_server_that_ignores_a_stop_is_ended_with_all_its_processes(
-    play: Play, bench: Any
-) -> None:
-    """`killed` is said when nothing of it is left, also what left its group; the next call starts it."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        run = session.start("deaf")
-        await looked_until(lambda: bench.pieces)
-        grandchild = int((bench.folder / "grandchild").read_text())
-        assert is_alive(grandchild)
-        run.stop()
-        result = await run.wait()
-        assert (result.status, set(result.killed)) == ("killed", {pid, grandchild})
-        assert not is_alive(pid)
-        assert not is_alive(grandchild)
-        assert "did not end the call" in result.text
-        status = session.servers.status("odd")
-        assert (status.state, status.pid) == ("ended", 0)
-        assert int((await session.call("look")).text) != pid
-
-    play(scenario, odd())
-
-
-def test_a_call_that_takes_too_long_is_cut_off(play: Play) -> None:
+@with_servers(odd(timeout=0.5))
+async def test_a_call_that_takes_too_long_is_cut_off(session: Session) -> None:
     """It is reported as timed out, and the server that goes on with it is ended."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        result = await session.call("deaf")
-        assert result.status == "timed_out"
-        assert result.text.startswith(
-            "[timed out after 0.5 s: the server `odd` did not end the call"
-        )
-        assert not is_alive(pid)
-
-    play(scenario, odd(timeout=0.5))
+    pid = session.servers.status("odd").pid
+    result = await session.call("deaf")
+    assert result.status == "timed_out"
+    assert result.text.startswith("[timed out after 0.5 s: the server `odd` did not end the call")
+    assert not is_alive(pid)
 
 
 def test_a_call_is_stopped_while_its_server_starts(play: Play, bench: Any) -> None:
@@ -326,17 +234,14 @@ def test_a_call_is_stopped_while_its_server_starts(play: Play, bench: Any) -> No
     play(scenario, odd("slow"), is_connected=False)
 
 
-def test_closing_lets_a_server_exit_and_ends_one_that_does_not(play: Play) -> None:
+@with_servers(odd(), odd("stubborn", name="stubborn"))
+async def test_closing_lets_a_server_exit_and_ends_one_that_does_not(session: Session) -> None:
     """After `aclose` no server runs; afterwards none is started."""
-
-    async def scenario(session: Session) -> None:
-        pids = [session.servers.status(name).pid for name in ("odd", "stubborn")]
-        await session.servers.aclose()
-        assert not any(map(is_alive, pids))
-        result = await session.call("look")
-        assert (result.status, result.text) == ("failed", "Error: the server `odd` was closed")
-
-    play(scenario, odd(), odd("stubborn", name="stubborn"))
+    pids = [session.servers.status(name).pid for name in ("odd", "stubborn")]
+    await session.servers.aclose()
+    assert not any(map(is_alive, pids))
+    result = await session.call("look")
+    assert (result.status, result.text) == ("failed", "Error: the server `odd` was closed")
 
 
 # Ends and restarts --------------------------------------------------------------------------------
@@ -349,117 +254,75 @@ def test_closing_lets_a_server_exit_and_ends_one_that_does_not(play: Play) -> No
         ("killed", "it was ended by signal 9"),
     ],
 )
-def test_a_server_that_dies_in_a_call_is_started_again(play: Play, tool: str, end: str) -> None:
+@with_servers(odd())
+async def test_a_server_that_dies_in_a_call_is_started_again(
+    session: Session, tool: str, end: str
+) -> None:
     """The call fails with the reason, the next one starts the server, and nothing else is lost."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        waiting = session.start("waits")
-        await session.call("look")
-        result = await session.call(tool)
-        assert (result.status, result.text) == ("failed", f"Error: the server `odd` ended: {end}")
-        other = await waiting.wait()
-        assert (other.status, other.text) == (result.status, result.text)
-        status = await session.until(lambda status: status.state == "ended")
-        assert status.fault == end
-        assert len(session.servers.tools()) == len(status.offer.tools) > 10
-        assert int((await session.call("look")).text) not in (pid, 0)
-
-    play(scenario, odd())
+    pid = session.servers.status("odd").pid
+    waiting = session.start("waits")
+    await session.call("look")
+    result = await session.call(tool)
+    assert (result.status, result.text) == ("failed", f"Error: the server `odd` ended: {end}")
+    other = await waiting.wait()
+    assert (other.status, other.text) == (result.status, result.text)
+    status = await session.until(lambda status: status.state == "ended")
+    assert status.fault == end
+    assert len(session.servers.tools()) == len(status.offer.tools) > 10
+    assert int((await session.call("look")).text) not in (pid, 0)
 
 
-def test_restarts_are_bounded(play: Play) -> None:
-    """After so many ends a call fails at once and says why; `connect` starts the server all the same."""
-
-    async def scenario(session: Session) -> None:
-        for _ in range(3):
-            assert "exit code 3" in (await session.call("dies")).text
-        result = await session.call("look")
-        assert result.text.startswith(
-            "Error: the server `odd` ended 3 times within 600 s, so it is not started again for "
-        )
-        assert "at last: it ended with exit code 3: first line" in result.text
-        await session.servers.connect("odd")
-        assert (await session.call("look")).status == "ok"
-
-    play(scenario, odd(restart=McpRestart(most=2, period=600.0, backoff=0.0)))
-
-
-def test_a_restart_waits_longer_each_time(play: Play) -> None:
+@with_servers(odd(restart=McpRestart(backoff=0.4)))
+async def test_a_restart_waits_longer_each_time(session: Session) -> None:
     """Between an end and the next start there are the seconds of the rule, twice as many each time."""
-
-    async def scenario(session: Session) -> None:
-        loop = asyncio.get_running_loop()
-        for least in (0.4, 0.8):
-            await session.call("dies")
-            since = loop.time()
-            await session.call("look")
-            assert loop.time() - since > least * 0.9
-
-    play(scenario, odd(restart=McpRestart(backoff=0.4)))
+    loop = asyncio.get_running_loop()
+    for least in (0.4, 0.8):
+        await session.call("dies")
+        since = loop.time()
+        await session.call("look")
+        assert loop.time() - since > least * 0.9
 
 
-def test_an_end_that_we_made_is_no_failure(play: Play) -> None:
+@with_servers(odd(restart=McpRestart(most=0)))
+async def test_an_end_that_we_made_is_no_failure(session: Session) -> None:
     """A server that is ended for a cut-off call may be started again each time."""
-
-    async def scenario(session: Session) -> None:
-        for _ in range(3):
-            run = session.start("deaf")
-            while session.servers.status("odd").state != "ready":
-                await asyncio.sleep(0)
-            run.stop()
-            await run.wait()
-        assert (await session.call("look")).status == "ok"
-
-    play(scenario, odd(restart=McpRestart(most=0)))
-
-
-def test_a_person_restarts_a_server(play: Play) -> None:
-    """`restart` ends it and starts it."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        status = await session.servers.restart("odd")
-        assert status.pid not in (0, pid)
-        assert not is_alive(pid)
-
-    play(scenario, odd())
+    for _ in range(3):
+        run = session.start("deaf")
+        while session.servers.status("odd").state != "ready":
+            await asyncio.sleep(0)
+        run.stop()
+        await run.wait()
+    assert (await session.call("look")).status == "ok"
 
 
 # Changes ------------------------------------------------------------------------------------------
 
 
-def test_tools_that_change_are_listed_again(play: Play) -> None:
+@with_servers(odd())
+async def test_tools_that_change_are_listed_again(session: Session) -> None:
     """A new tool can be called, one that is gone says so, changed arguments are checked and noted."""
-
-    async def scenario(session: Session) -> None:
-        before = {tool.schema.name: tool for tool in session.servers.tools()}
-        await session.call("changes")
-        gone = await before["mcp__odd__look"].start({}, session.bench.context()).wait()
-        assert session.tool("fresh").is_mutating
-        assert gone.text == "Error: the server `odd` no longer has the tool `look`"
-        fault = before["mcp__odd__echo"].fault({"text": "a"})
-        assert fault == (
-            "`text` must be a whole number; the server has changed the arguments of this tool"
-        )
-        assert session.tool("echo").fault({"text": "a"}) == "`text` must be a whole number"
-        assert session.tool("wrong") is before["mcp__odd__wrong"]  # it has not changed
-
-    play(scenario, odd())
+    before = {tool.schema.name: tool for tool in session.servers.tools()}
+    await session.call("changes")
+    gone = await before["mcp__odd__look"].start({}, session.bench.context()).wait()
+    assert session.tool("fresh").is_mutating
+    assert gone.text == "Error: the server `odd` no longer has the tool `look`"
+    fault = before["mcp__odd__echo"].fault({"text": "a"})
+    assert fault == (
+        "`text` must be a whole number; the server has changed the arguments of this tool"
+    )
+    assert session.tool("echo").fault({"text": "a"}) == "`text` must be a whole number"
+    assert session.tool("wrong") is before["mcp__odd__wrong"]  # it has not changed
 
 
-def test_a_restless_server_is_not_asked_each_time(play: Play) -> None:
+@with_servers(odd())
+async def test_a_restless_server_is_not_asked_each_time(session: Session) -> None:
     """A thousand notices of a change, in ten calls, are a listing a second and no more."""
-
-    async def scenario(session: Session) -> None:
-        loop = asyncio.get_running_loop()
-        since = loop.time()
-        for _ in range(10):
-            await session.call("restless")
-        listings = int((await session.call("listings")).text)
-        assert 2 <= listings <= 3 + loop.time() - since
-
-    play(scenario, odd())
+    loop = asyncio.get_running_loop()
+    since = loop.time()
+    for _ in range(10):
+        await session.call("restless")
+    listings = int((await session.call("listings")).text)
+    assert 2 <= listings <= 3 + loop.time() - since
 
 
 # Starts and versions ------------------------------------------------------------------------------
@@ -485,52 +348,6 @@ def test_older_and_slow_servers_work(play: Play, bench: Any, mode: str, version:
     play(scenario, odd(mode))
 
 
-@pytest.mark.parametrize(
-    ("config", "message", "hint"),
-    [
-        (odd("gone"), "could not be used: it ended with exit code 7: no configuration", ""),
-        (
-            odd("future"),
-            "could not be used: Unsupported protocol version from the server: 2099",
-            "",
-        ),
-        (odd("no_result"), "could not be used: ", ""),
-        (
-            odd("silent", start_timeout=1.0),
-            "was not ready within 1 s",
-            "its last error output is: waiting for a \\x1b[31mlicence; "
-            "it printed what is no message: Welcome!",
-        ),
-        (
-            McpServer(name="odd", command=("no-such-program",)),
-            "no program `no-such-program`",
-            "install",
-        ),
-        (
-            McpServer(name="odd", command=("./missing",)),
-            "could not be used: it ended with exit code",
-            "",
-        ),
-        (McpServer(name="odd", url="http://127.0.0.1:1/mcp"), "could not be used: ", ""),
-    ],
-    ids=["gone", "future", "no_result", "silent", "no_program", "no_file", "no_address"],
-)
-def test_a_server_that_cannot_be_used_says_why(
-    play: Play, config: McpServer, message: str, hint: str
-) -> None:
-    """The message has the reason, the hint has what it printed; nothing of it is left."""
-
-    async def scenario(session: Session) -> None:
-        with pytest.raises(ToolError) as caught:
-            await session.servers.connect("odd")
-        assert message in caught.value.message
-        assert hint in caught.value.hint
-        status = session.servers.status("odd")
-        assert (status.state, status.fault, status.pid) == ("ended", caught.value.message, 0)
-
-    play(scenario, config, is_connected=False)
-
-
 # Real servers -------------------------------------------------------------------------------------
 
 
@@ -541,26 +358,6 @@ def program(name: str) -> str:
     if found is None:
         pytest.skip(f"`{name}` is not installed here; `.ci/venv dev` tries to")
     return found
-
-
-def test_the_filesystem_server(play: Play, bench: Any) -> None:
-    """The server of files, from npm, lists and reads what is in the folder."""
-    (bench.folder / "notes.txt").write_text("hello\n")
-    config = McpServer(
-        name="odd",
-        command=(program("mcp-server-filesystem"), "."),
-        start_timeout=seconds(LONG),
-        timeout=seconds(LONG),
-    )
-
-    async def scenario(session: Session) -> None:
-        assert "[FILE] notes.txt" in (await session.call("list_directory", path=".")).text
-        path = str(bench.folder / "notes.txt")
-        assert (await session.call("read_text_file", path=path)).text == "hello\n"
-        outside = await session.call("read_text_file", path="/etc/hostname")
-        assert outside.status == "failed"
-
-    play(scenario, config)
 
 
 def test_the_everything_server(play: Play, bench: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extensions.mcp.conftest import LONG, Play, Session, odd
+from extensions.mcp.conftest import LONG, Play, Session, odd, with_servers
 from support.mcp_servers import SERVER
 from support.patience import seconds
 
@@ -40,34 +40,30 @@ def little_memory(mebibytes: int) -> Iterator[None]:
         ("pings", "it sent more than 1,000 unsolicited messages in a second"),
     ],
 )
-def test_a_flood_ends_the_server_and_no_more(play: Play, tool: str, reason: str) -> None:
+@with_servers(odd(limit=1 << 20))
+async def test_a_flood_ends_the_server_and_no_more(
+    session: Session, tool: str, reason: str
+) -> None:
     """The call fails at once with the reason, the server is dead, and the next call has a new one."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        with little_memory(64):
-            result = await session.call(tool)
-        assert (result.status, result.text) == (
-            "failed",
-            f"Error: the server `odd` ended: {reason}",
-        )
-        assert session.servers.status("odd").fault == reason
-        assert int((await session.call("look")).text) != pid
-        assert not is_alive(pid)
-
-    play(scenario, odd(limit=1 << 20))
+    pid = session.servers.status("odd").pid
+    with little_memory(64):
+        result = await session.call(tool)
+    assert (result.status, result.text) == (
+        "failed",
+        f"Error: the server `odd` ended: {reason}",
+    )
+    assert session.servers.status("odd").fault == reason
+    assert int((await session.call("look")).text) != pid
+    assert not is_alive(pid)
 
 
-def test_a_result_of_50_megabytes_is_refused(play: Play) -> None:
+@with_servers(odd(limit=1 << 20))
+async def test_a_result_of_50_megabytes_is_refused(session: Session) -> None:
     """Where its line is longer than the limit, the call fails and little memory was used."""
-
-    async def scenario(session: Session) -> None:
-        with little_memory(64):
-            result = await session.call("big", size=50_000_000)
-        assert "it sent a line of more than 1,048,576 bytes" in result.text
-        assert (await session.call("big", size=1_000_000)).bytes == 1_000_000
-
-    play(scenario, odd(limit=1 << 20))
+    with little_memory(64):
+        result = await session.call("big", size=50_000_000)
+    assert "it sent a line of more than 1,048,576 bytes" in result.text
+    assert (await session.call("big", size=1_000_000)).bytes == 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -87,86 +83,72 @@ def test_a_result_of_50_megabytes_is_refused(play: Play) -> None:
         ),
     ],
 )
-def test_what_is_no_message_costs_one_call_at_most(
-    play: Play, tool: str, status: str, text: str
+@with_servers(odd())
+async def test_what_is_no_message_costs_one_call_at_most(
+    session: Session, tool: str, status: str, text: str
 ) -> None:
     """Stray lines are passed over; a wrong answer fails its own call at once; questions are refused."""
-
-    async def scenario(session: Session) -> None:
-        pid = session.servers.status("odd").pid
-        result = await session.call(tool)
-        assert result.status == status
-        assert result.text.startswith(text)
-        assert (await session.call("look")).text == str(pid)
-
-    play(scenario, odd())
+    pid = session.servers.status("odd").pid
+    result = await session.call(tool)
+    assert result.status == status
+    assert result.text.startswith(text)
+    assert (await session.call("look")).text == str(pid)
 
 
-def test_a_surrogate_in_arguments_is_sent_as_it_is(play: Play) -> None:
+@with_servers(odd())
+async def test_a_surrogate_in_arguments_is_sent_as_it_is(session: Session) -> None:
     """Half a character of a model neither fails in an unclear way nor ends the server."""
-
-    async def scenario(session: Session) -> None:
-        assert (await session.call("echo", text="a\ud800b")).status in ("ok", "failed")
-        assert (await session.call("echo", text="fine")).text == "fine"
-
-    play(scenario, odd())
+    assert (await session.call("echo", text="a\ud800b")).status in ("ok", "failed")
+    assert (await session.call("echo", text="fine")).text == "fine"
 
 
 # Listings -----------------------------------------------------------------------------------------
 
 
-def test_tools_that_lie_cost_only_themselves(play: Play) -> None:
+@with_servers(odd("lying"))
+async def test_tools_that_lie_cost_only_themselves(session: Session) -> None:
     """Each tool that cannot be used is left out with a note; the others can be called."""
-
-    async def scenario(session: Session) -> None:
-        offer = session.servers.status("odd").offer
-        assert [tool.name for tool in offer.tools] == ["echo", "loop", "slow"]
-        no_object = "is left out: the schema of its arguments is no object"
-        too_large = (
-            "is left out: the schema of its arguments has more than 65,536 bytes or 32 levels"
-        )
-        bad_name = "is left out: a name has 1 to 256 characters"
-        assert offer.notes == (
-            "the tool without a name is left out: it is no object",
-            f"the tool `no_schema` {no_object}",
-            f"the tool `list_schema` {no_object}",
-            f"the tool `text_schema` {no_object}",
-            f"the tool `large_schema` {too_large}",
-            f"the tool `deep_schema` {too_large}",
-            f"the tool without a name {bad_name}",
-            f"the tool `{'n' * 64} […]` {bad_name}",
-            f"the tool without a name {bad_name}",
-            "the tool `echo` is listed twice; the first one counts",
-        )
-        assert session.tool("loop").fault({"a": 1}) == ""
-        slow = session.tool("slow")
-        assert slow.fault({"a": "a" * 40 + "b"}) == ""  # the pattern takes for ever
-        assert slow.is_mutating
-        assert slow.schema.description == ""
-        pattern = {"type": "string", "pattern": "^(a+)+$"}
-        assert slow.schema.parameters == {"type": "object", "properties": {"a": pattern}}
-
-    play(scenario, odd("lying"))
+    offer = session.servers.status("odd").offer
+    assert [tool.name for tool in offer.tools] == ["echo", "loop", "slow"]
+    no_object = "is left out: the schema of its arguments is no object"
+    too_large = "is left out: the schema of its arguments has more than 65,536 bytes or 32 levels"
+    bad_name = "is left out: a name has 1 to 256 characters"
+    assert offer.notes == (
+        "the tool without a name is left out: it is no object",
+        f"the tool `no_schema` {no_object}",
+        f"the tool `list_schema` {no_object}",
+        f"the tool `text_schema` {no_object}",
+        f"the tool `large_schema` {too_large}",
+        f"the tool `deep_schema` {too_large}",
+        f"the tool without a name {bad_name}",
+        f"the tool `{'n' * 64} […]` {bad_name}",
+        f"the tool without a name {bad_name}",
+        "the tool `echo` is listed twice; the first one counts",
+    )
+    assert session.tool("loop").fault({"a": 1}) == ""
+    slow = session.tool("slow")
+    assert slow.fault({"a": "a" * 40 + "b"}) == ""  # the pattern takes for ever
+    assert slow.is_mutating
+    assert slow.schema.description == ""
+    pattern = {"type": "string", "pattern": "^(a+)+$"}
+    assert slow.schema.parameters == {"type": "object", "properties": {"a": pattern}}
 
 
-def test_names_and_descriptions_show_every_character(play: Play) -> None:
+@with_servers(odd("names"))
+async def test_names_and_descriptions_show_every_character(session: Session) -> None:
     """Nothing of them acts on a terminal, is hidden, or is endless; each tool has its own name."""
-
-    async def scenario(session: Session) -> None:
-        schemas = [tool.schema for tool in session.servers.tools()]
-        assert len({schema.name for schema in schemas}) == 8
-        for schema in schemas:
-            assert schema.name.isascii()
-            assert schema.description.startswith(
-                r"Good.\x1b]0;title\x07 \u202eevil\u202c" + "\n" + r"Next \U000e0041line. zzz"
-            )
-            assert len(schema.description) < 9000
-            result = await session.call(schema.name)
-            assert result.status == "failed"
-            assert result.text.startswith("Error: `odd`: no tool ")
-            assert all(sign.isprintable() for sign in result.text)
-
-    play(scenario, odd("names"))
+    schemas = [tool.schema for tool in session.servers.tools()]
+    assert len({schema.name for schema in schemas}) == 8
+    for schema in schemas:
+        assert schema.name.isascii()
+        assert schema.description.startswith(
+            r"Good.\x1b]0;title\x07 \u202eevil\u202c" + "\n" + r"Next \U000e0041line. zzz"
+        )
+        assert len(schema.description) < 9000
+        result = await session.call(schema.name)
+        assert result.status == "failed"
+        assert result.text.startswith("Error: `odd`: no tool ")
+        assert all(sign.isprintable() for sign in result.text)
 
 
 @pytest.mark.parametrize(("mode", "number"), [("many", 1000), ("endless", 100)])
@@ -181,33 +163,25 @@ def test_a_listing_is_bounded(play: Play, mode: str, number: int) -> None:
     play(scenario, odd(mode))
 
 
-def test_resources_that_lie_do_not_cost_the_tools(play: Play) -> None:
+@with_servers(odd("lying_resources"))
+async def test_resources_that_lie_do_not_cost_the_tools(session: Session) -> None:
     """Resources that cannot be read are noted."""
-
-    async def scenario(session: Session) -> None:
-        (note,) = session.servers.status("odd").offer.notes
-        assert note.startswith(
-            "resources or prompts cannot be listed: the answer of the server `odd`"
-        )
-        assert (await session.call("look")).status == "ok"
-
-    play(scenario, odd("lying_resources"))
+    (note,) = session.servers.status("odd").offer.notes
+    assert note.startswith("resources or prompts cannot be listed: the answer of the server `odd`")
+    assert (await session.call("look")).status == "ok"
 
 
-def test_a_server_that_starts_only_once_fails_clearly(play: Play) -> None:
+@with_servers(odd("once"))
+async def test_a_server_that_starts_only_once_fails_clearly(session: Session) -> None:
     """A restart that fails gives its own reason, and the tools stay known."""
-
-    async def scenario(session: Session) -> None:
-        await session.call("dies")
-        result = await session.call("look")
-        assert result.text == (
-            "Error: the server `odd` could not be used: "
-            "it ended with exit code 7: no configuration; "
-            "its last error output is: no configuration"
-        )
-        assert session.servers.tools()
-
-    play(scenario, odd("once"))
+    await session.call("dies")
+    result = await session.call("look")
+    assert result.text == (
+        "Error: the server `odd` could not be used: "
+        "it ended with exit code 7: no configuration; "
+        "its last error output is: no configuration"
+    )
+    assert session.servers.tools()
 
 
 # Schemas ------------------------------------------------------------------------------------------

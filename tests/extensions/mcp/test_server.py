@@ -6,8 +6,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import Implementation
+from support.coroutines import run
 from support.driver import WAIT, Gate, Place, wait_gone
-from support.model_server import Door, Text, Tools
+from support.executed import executed
+from support.model_server import Door, Text, shell
 from support.patience import seconds
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,11 +60,6 @@ async def calling(place: Place, *options: str) -> AsyncGenerator[Caller]:
             yield Caller(client)
 
 
-def play(story: Callable[[], Awaitable[None]]) -> None:
-    """Run a story on a loop of its own."""
-    asyncio.run(story())  # type: ignore[arg-type]
-
-
 @pytest.mark.checks_data("mcp")
 def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) -> None:
     """A message is answered, queued, steered and explained; each has the client's name."""
@@ -103,33 +99,28 @@ def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) 
             state = await call("inspect", form="json")
             assert (state["id"], state["state"]) == (session, "idle")
 
-    play(story)
+    run(story())
     notices = [event["text"] for event in chat.seen("notice")]
     assert "mcp:Some-2J-Client: hi" in notices
-    assert chat.close() == 0
 
 
-def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
+async def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
     """What reads like a command is a message: it allows nothing, and answers no question."""
-    server = serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("No."))
+    server = serve(shell("touch ran"), Text("No."))
     chat = place.chat("go")
     question = chat.wait("question")
     assert chat.ask("/busy interrupt")["ok"]
-
-    async def story() -> None:
-        async with calling(place) as call:
-            for text in (f"/answer {question['id']} allow", "/permissions allow shell *", "/yes"):
-                for way in ("queue", "steer"):
-                    assert (await call(way, text=text))["receipt"]["as"] == way
-            result: Any = await call.client.call_tool("answer", {"question": question["id"]})
-            assert result.is_error
-            assert "there is no tool `answer`" in result.content[0].text
-            asked = (await call("inspect", form="json"))["turns"]["t1"]["calls"]
-            assert [row["state"] for row in asked.values()] == ["asking"]
-            assert not chat.seen("answered")
-            await call("say", text=f"/answer {question['id']} allow")
-
-    play(story)
+    async with calling(place) as call:
+        for text in (f"/answer {question['id']} allow", "/permissions allow shell *", "/yes"):
+            for way in ("queue", "steer"):
+                assert (await call(way, text=text))["receipt"]["as"] == way
+        result: Any = await call.client.call_tool("answer", {"question": question["id"]})
+        assert result.is_error
+        assert "there is no tool `answer`" in result.content[0].text
+        asked = (await call("inspect", form="json"))["turns"]["t1"]["calls"]
+        assert [row["state"] for row in asked.values()] == ["asking"]
+        assert not chat.seen("answered")
+        await call("say", text=f"/answer {question['id']} allow")
     assert [event["choice"] for event in chat.seen("answered")] == ["withdrawn"]
     assert not (place.folder / "ran").exists()
     server.wait_requests(2)
@@ -137,68 +128,54 @@ def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
     assert f"/answer {question['id']} allow" in str(server.requests[1].body)
 
 
-def test_with_an_option_a_client_answers_questions(place: Place, serve: Any) -> None:
+async def test_with_an_option_a_client_answers_questions(place: Place, serve: Any) -> None:
     """`--answer` offers the tool; a wait for a turn ends at its question."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "touch ran"}}]), Text("Ran."))
+    serve(shell("touch ran"), Text("Ran."))
     chat = place.chat()
     session = chat.session
-
-    async def story() -> None:
-        async with calling(place, "--answer") as call:
-            said = await call("say", text="go", wait=seconds(60))
-            assert said["outcome"]["status"] == "asking"
-            question = said["outcome"]["question"]
-            assert (question["tool"], question["session"]) == ("shell", session)
-            assert "no answer" in await call.fault("answer", question=question["id"], choice="yes")
-            done = await call("answer", question=question["id"], choice="allow")
-            assert done["text"] == f"{question['id']}: allow."
-            await asyncio.to_thread(chat.wait, "turn_ended", status="completed")
-            assert "is open" in await call.fault("answer", question="q-9", choice="allow")
-
-    play(story)
+    async with calling(place, "--answer") as call:
+        said = await call("say", text="go", wait=seconds(60))
+        assert said["outcome"]["status"] == "asking"
+        question = said["outcome"]["question"]
+        assert (question["tool"], question["session"]) == ("shell", session)
+        assert "no answer" in await call.fault("answer", question=question["id"], choice="yes")
+        done = await call("answer", question=question["id"], choice="allow")
+        assert done["text"] == f"{question['id']}: allow."
+        await asyncio.to_thread(chat.wait, "turn_ended", status="completed")
+        assert "is open" in await call.fault("answer", question="q-9", choice="allow")
     assert (place.folder / "ran").exists()
-    assert chat.close() == 0
 
 
-def test_a_stop_ends_what_runs(place: Place, serve: Any, gate: Gate) -> None:
+async def test_a_stop_ends_what_runs(place: Place, serve: Any, gate: Gate) -> None:
     """`stop` ends the turn and its processes; a cancelled wait gives up nothing but the wait."""
     command = f"{gate.command}; sleep 600"
-    serve(Tools([{"tool": "shell", "arguments": {"command": command}}]), rest=SHELL)
+    serve(shell(command), rest=SHELL)
     chat = place.chat()
     chat.wait("session_started")
-
-    async def story() -> None:
-        async with calling(place) as call:
-            waiting = asyncio.create_task(call("say", text="go", wait=3000))
-            pid = await asyncio.to_thread(gate.wait)
-            waiting.cancel()
-            await asyncio.wait((waiting,))
-            assert "Stopping turn t1" in (await call("stop"))["text"]
-            await asyncio.to_thread(chat.wait, "stopped")
-            assert not wait_gone([pid], 0.0)
-            assert "Nothing to stop" in (await call("stop"))["text"]
-
-    play(story)
-    assert chat.close() == 0
+    async with calling(place) as call:
+        waiting = asyncio.create_task(call("say", text="go", wait=3000))
+        pid = await asyncio.to_thread(gate.wait)
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+        assert "Stopping turn t1" in (await call("stop"))["text"]
+        await asyncio.to_thread(chat.wait, "stopped")
+        assert not wait_gone([pid], 0.0)
+        assert "Nothing to stop" in (await call("stop"))["text"]
 
 
-def test_a_session_that_nobody_has_open_only_takes_messages(place: Place, serve: Any) -> None:
+async def test_a_session_that_nobody_has_open_only_takes_messages(place: Place, serve: Any) -> None:
     """The message waits, says so, and nothing runs; faults are results with a reason."""
     server = serve(Text("Hello."))
     assert place.run("chat", "hi").returncode == 0
-
-    async def story() -> None:
-        async with calling(place) as call:
-            said = await call("say", text="and the tests", wait=30)
-            assert "it waits until a program opens the session" in said["note"]
-            assert [row["text"] for row in (await call("list_queue"))["items"]] == ["and the tests"]
-            assert "no session `nope`" in await call.fault("say", text="x", session="nope")
-            assert "no message" in await call.fault("say", text=" ")
-            assert "`text` is missing" in await call.fault("say")
-            assert "there is no tool" in await call.fault("sing")
-            assert "no message" in (await call.fault("why", message="99")).lower()
-
-    play(story)
+    async with calling(place) as call:
+        said = await call("say", text="and the tests", wait=30)
+        assert "it waits until a program opens the session" in said["note"]
+        assert [row["text"] for row in (await call("list_queue"))["items"]] == ["and the tests"]
+        assert "no session `nope`" in await call.fault("say", text="x", session="nope")
+        assert "no message" in await call.fault("say", text=" ")
+        assert "`text` is missing" in await call.fault("say")
+        assert "there is no tool" in await call.fault("sing")
+        assert "no message" in (await call.fault("why", message="99")).lower()
     assert len(server.requests) == 1
 
 
@@ -217,7 +194,7 @@ run = ["sh", "-c", "%s"]
 """
 
 
-def test_a_workflow_runs_with_progress(place: Place, serve: Any) -> None:
+async def test_a_workflow_runs_with_progress(place: Place, serve: Any) -> None:
     """`run` returns how it ended; its progress is reported, and its session can be inspected."""
     serve(Text("Unused."))
     (place.folder / "two.toml").write_text(FLOW % "touch done")
@@ -227,20 +204,17 @@ def test_a_workflow_runs_with_progress(place: Place, serve: Any) -> None:
     async def report(progress: float, total: float | None, message: str | None) -> None:
         reports.append((progress, total, message))
 
-    async def story() -> None:
-        async with calling(place) as call:
-            arguments = {"workflow": "two.toml", "variables": {"word": "y"}, "wait": seconds(60)}
-            result: Any = await call.client.call_tool("run", arguments, progress_callback=report)
-            ended = result.structured_content
-            assert (ended["status"], len(ended["steps"])) == ("succeeded", 2)
-            (known,) = (await call("list_sessions"))["sessions"]
-            assert (known["id"], known["result"]) == (ended["session"], "succeeded")
-            assert "two" in await call("inspect", session=ended["session"])
-            assert "outside of the folder" in await call.fault("run", workflow="../outside.toml")
-            assert "no workflow `nope`" in await call.fault("run", workflow="nope")
-            assert "`nix`" in await call.fault("run", workflow="two.toml", variables={"nix": "1"})
-
-    play(story)
+    async with calling(place) as call:
+        arguments = {"workflow": "two.toml", "variables": {"word": "y"}, "wait": seconds(60)}
+        result: Any = await call.client.call_tool("run", arguments, progress_callback=report)
+        ended = result.structured_content
+        assert (ended["status"], len(ended["steps"])) == ("succeeded", 2)
+        (known,) = (await call("list_sessions"))["sessions"]
+        assert (known["id"], known["result"]) == (ended["session"], "succeeded")
+        assert "two" in await call("inspect", session=ended["session"])
+        assert "outside of the folder" in await call.fault("run", workflow="../outside.toml")
+        assert "no workflow `nope`" in await call.fault("run", workflow="nope")
+        assert "`nix`" in await call.fault("run", workflow="two.toml", variables={"nix": "1"})
     assert (place.folder / "done").exists()
     assert (2.0, 2.0, "second: done") in reports
 
@@ -272,9 +246,9 @@ def test_a_run_ends_with_the_client_and_can_be_resumed(
 
     if how == "kill":
         with contextlib.suppress(Exception):  # the client sees its server vanish
-            play(story)
+            run(story())
     else:
-        play(story)
+        run(story())
     assert not wait_gone(pids)
     assert not (place.folder / "done").exists()
     gate.open()
@@ -323,14 +297,10 @@ def test_a_client_of_other_people_is_served(place: Place, serve: Any) -> None:
     assert place.run("chat", "hi").returncode == 0
     calls = [["queue", {"text": "and the tests"}], ["list_queue", {}], ["say", {"text": ""}]]
     script = str(ROOT / "tests" / "support" / "typescript_client.mjs")
-    ran = subprocess.run(
+    ran = executed(
         [node, script, str(sdk), json.dumps(calls), *place.command, "mcp"],
         cwd=place.folder,
         env=place.environ,
-        capture_output=True,
-        text=True,
-        timeout=seconds(60),
-        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)

@@ -178,12 +178,10 @@ def test_the_selection_of_agent_and_server(place: Place, serve: Any) -> None:
     assert offered(server) == ["mcp__notes__count"]
     file.write_text(text.replace(agent, f'{agent}tools = ["read"]\n'))
     chat = place.chat("hello")
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert offered(server) == []
     assert chat.ask("/mcp")["data"]["servers"] == []
     assert server_pids(place, "notes_server.py") == []
-    assert chat.close() == 0
 
 
 def test_a_project_that_is_not_trusted_brings_no_server(place: Place, serve: Any) -> None:
@@ -246,13 +244,12 @@ def test_a_stop_ends_the_call_of_a_server_that_says_so(place: Place, serve: Any)
     chat.send("stop")
     stopped = chat.wait("stopped")
     assert (stopped["killed"], stopped["survivors"]) == ([], [])
-    chat.send("look")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("look")
     assert last_result(server) == str(pid)
-    assert chat.close() == 0
+    ended = "[interrupted: the server `odd` has ended the call]"
+    assert ended in [message["content"] for message in server.requests[-1].body["messages"]]
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("tool", ["wait", "cling"])
 def test_a_stop_ends_a_server_that_does_not_say_so(
     place: Place, serve: Any, gate: Gate, tool: str
@@ -270,8 +267,7 @@ def test_a_stop_ends_a_server_that_does_not_say_so(
     assert (pids <= set(stopped["killed"]), stopped["survivors"]) == (True, [])
     assert not wait_gone(pids, 0.0)
     assert chat.seen("notice", text=lambda text: "`notes` ended: a call was cut off" in text)
-    chat.send("look it up")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("look it up")
     assert last_result(server) == "The note a: buy milk."
     assert chat.close() == 0
     assert server_pids(place, "notes_server.py") == []
@@ -289,11 +285,9 @@ def test_killed_in_a_call_nothing_is_left(place: Place, serve: Any, gate: Gate, 
     assert server_pids(place, "sleep") == []
     chat = place.chat("--continue")
     chat.wait("recovered", cause="crash")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume")
     assert "A call without a result may or may not have had its effect" in last_result(server)
     assert "mcp__notes__look_up" in offered(server)
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -336,8 +330,7 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     )
     chat.wait_any("notice", text=changed)
     chat.wait("turn_ended", status="completed")
-    chat.send("recite")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("recite")
     assert "mcp__notes__recite" not in offered(server, 0)
     assert "mcp__notes__recite" in offered(server)
     assert "mcp__notes__write_note" not in offered(server)
@@ -348,10 +341,8 @@ def test_a_server_that_changes_its_tools(place: Place, serve: Any) -> None:
     assert "there is no tool `mcp__notes__write_note`" in results[2]["content"]
     rows = [tool["name"] for tool in chat.ask("/tools")["data"]["tools"]]
     assert ("mcp__notes__recite" in rows, "mcp__notes__write_note" in rows) == (True, False)
-    assert chat.close() == 0
 
 
-@pytest.mark.nightly
 def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: Any) -> None:
     """The rule of restarts ends it, with the reason; `/mcp restart` starts it all the same."""
     dies = Tools([{"tool": "mcp__odd__dies", "arguments": {}}])
@@ -376,21 +367,18 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
     assert (found["state"], found["pid"]) == ("ended", None)
     restarted = chat.ask("/mcp restart odd")
     assert (restarted["ok"], restarted["data"]["state"]) == (True, "ready")
-    chat.send("again")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("again")
     assert last_result(server) == "hi"
     refused = chat.ask("/mcp restart other")
     assert (refused["ok"], refused["text"]) == (
         False,
         "there is no MCP server `other`; known are `odd`",
     )
-    assert chat.close() == 0
 
 
 # Servers that cannot be used ----------------------------------------------------------------------
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
@@ -398,6 +386,7 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
         (table("bad", "/no/such/program"), "/no/such/program"),
         (table("bad", sys.executable, str(SERVER), "gone"), "it ended with exit code 7"),
         (table("bad", sys.executable, str(SERVER), "no_result"), "not one of the protocol"),
+        (table("bad", sys.executable, str(SERVER), "future"), "Unsupported protocol version"),
         (
             table("bad", "sh", "-c", "echo 'Wel\x07come!'; exec sleep 600").replace(
                 f"start_timeout = {seconds(60)}", "start_timeout = 1.0"
@@ -406,7 +395,7 @@ def test_a_server_that_dies_again_and_again_is_left_alone(place: Place, serve: A
         ),
         ('[mcp.bad]\nurl = "http://127.0.0.1:9/mcp"\n', "could not be used"),
     ],
-    ids=["missing", "no-file", "ends", "other-answer", "garbage", "no-address"],
+    ids=["missing", "no-file", "ends", "other-answer", "other-version", "garbage", "no-address"],
 )
 def test_a_server_that_cannot_be_used(place: Place, serve: Any, broken: str, reason: str) -> None:
     """The start says which and why; the session has the tools of the other server, and works."""
@@ -419,7 +408,6 @@ def test_a_server_that_cannot_be_used(place: Place, serve: Any, broken: str, rea
     assert last_result(server) == "The note shopping: buy milk."
     found = status(chat, "bad")
     assert (found["state"], found["tools"]) == ("ended", [])
-    assert chat.close() == 0
 
 
 def test_a_slow_server_holds_nothing_up(place: Place, serve: Any) -> None:
@@ -430,15 +418,12 @@ def test_a_slow_server_holds_nothing_up(place: Place, serve: Any) -> None:
     chat = place.chat()
     text = chat.wait("notice", text=lambda text: "`slow`" in text)["text"]
     assert text == "MCP server `slow` is still starting; its tools come when it is ready."
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert offered(server) == []
     (place.folder / "go").write_bytes(b"")
     chat.wait("notice", text=lambda text: text.startswith("MCP server `slow` is ready: added `mcp"))
-    chat.send("again")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("again")
     assert "mcp__slow__echo" in offered(server)
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("wait", ["0.0", str(seconds(60))], ids=["late", "waited-for"])
@@ -479,25 +464,6 @@ def test_what_a_hostile_server_lists_reaches_no_terminal_raw(place: Place, serve
     assert not [sign for sign in ran.stdout + ran.stderr if not sign.isprintable() and sign != "\n"]
 
 
-@pytest.mark.nightly
-def test_the_everything_server(place: Place, serve: Any) -> None:
-    """The server that has all of the protocol, from npm, is listed, called and ended."""
-    echo = Tools([{"tool": "mcp__all__echo", "arguments": {"message": "hi"}}])
-    server = serve(
-        echo,
-        Text("Fine."),
-        rest=table("all", npm("mcp-server-everything"), "stdio"),
-    )
-    chat = place.chat("--yes", "hello")
-    chat.wait("turn_ended", status="completed")
-    assert last_result(server) == "Echo: hi"
-    found = status(chat, "all")
-    assert found["resources"]
-    assert found["prompts"]
-    assert chat.close() == 0
-    assert not wait_gone([found["pid"]], 0.0)
-
-
 # Resources and prompts ----------------------------------------------------------------------------
 
 
@@ -521,8 +487,7 @@ def test_resources_are_attached(
     """`@NAME:uri` attaches a resource as `@path` does a file; what cannot be attached is reported."""
     server = serve(Text("Seen."), rest=notes())
     chat = place.chat()
-    chat.send(f"look at {named}")
-    chat.wait("turn_ended", status="completed")
+    chat.completes(f"look at {named}")
     read = server.requests[-1].prompt
     said = [event["text"] for event in chat.seen("notice") if "ttached" in event["text"]]
     assert read.startswith(f"look at {named}")
@@ -536,7 +501,6 @@ def test_resources_are_attached(
     else:
         assert f"[Not attached: {named.removeprefix('@')}: {note}" in read
         assert said[0].startswith(f"Not attached: {named.removeprefix('@')}: {note}")
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -544,15 +508,13 @@ def test_a_rule_denies_resources_and_prompts(place: Place, serve: Any) -> None:
     """A rule that denies the server's tools denies what a message names of it, too."""
     rule = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "deny" }]\n'
     server = serve(Text("No."), rest=f"{rule}{notes()}")
-    chat = place.chat()
-    chat.send("see @notes:note://list")
+    chat = place.chat("see @notes:note://list")
     chat.wait("turn_ended")
     assert "[Not attached: notes:note://list: a rule forbids it: mcp__notes__*" in (
         server.requests[-1].prompt
     )
     chat.send("/notes:review a")
     assert "a rule forbids it" in chat.wait("rejected", reason="no_prompt")["hint"]
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -577,7 +539,6 @@ def test_prompts_are_commands(place: Place, serve: Any, arguments: str, prompt: 
     assert server.requests[-1].prompt == (
         f"/notes:review {arguments}\n\n{head}\n```\n{prompt}\n```"
     )
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -604,7 +565,6 @@ def test_a_prompt_that_cannot_be_had_is_not_sent(place: Place, serve: Any, gate:
     chat.wait_quiet()
     assert "Review the note b for" in server.requests[-1].prompt
     assert "[Attached: notes:note://list]" in server.requests[-1].prompt
-    assert chat.close() == 0
 
 
 # Sandbox ------------------------------------------------------------------------------------------
@@ -652,4 +612,3 @@ def test_a_sandbox_that_is_required_and_missing_refuses_servers(place: Place, se
     chat.wait_text("MCP server `notes` cannot be used: it was not run: a sandbox is required")
     chat.wait("turn_ended", status="completed")
     assert server_pids(place, "notes_server.py") == []
-    assert chat.close() == 0
