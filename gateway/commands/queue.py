@@ -43,7 +43,7 @@ def list_queue(
     if found is not None:
         return saved_queue.saved_list(found)
     if not items:
-        return Reply(data=data, text="The queue is empty.")
+        return Reply(data=data, text=f"The queue is empty.{saved_queue.kept_elsewhere(client)}")
     lines = [_line(item) for item in items]
     if data["state"] == "held":
         lines.append("Held. /queue resume runs them.")
@@ -220,7 +220,8 @@ def resume_queue(
     again = " ".join(f"#{of} was reverted: `/queue resume {of}` runs it again." for of in left)
     if not answer.get("ok", True) or not count:
         waits = any(item["state"] == "pending" for item in items.values())
-        nothing = "The queue is not held." if waits else "Nothing waits."
+        elsewhere = saved_queue.kept_elsewhere(client)
+        nothing = "The queue is not held." if waits else f"Nothing waits.{elsewhere}"
         return _reply(answer, f"{going or nothing} {again}".rstrip())
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""

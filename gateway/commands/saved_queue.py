@@ -60,8 +60,8 @@ def restore_queue(
         data = client.queue()
         if data["items"]:
             return _listed(data)
-        text = "Nothing is saved here. `/queue restore --list` lists all sessions."
-        return Reply(data=data, text=text)
+        text = kept_elsewhere(client) or " `/queue restore --list` lists all sessions."
+        return Reply(data=data, text=f"Nothing is saved here.{text}")
     if session and not _is_new(client):
         return _bring(client, found, way_of(merge, replace, keep))
     if session and (refused := _go_there(client, found)) is not None:
@@ -246,6 +246,21 @@ def saved_here(client: SessionClient) -> Saved | Reply | None:
     None for its own; a reply if there are several, of which a person has to choose.
     """
     return None if client.queue()["items"] else _meant(client, "")
+
+
+def kept_elsewhere(client: SessionClient) -> str:
+    """Say which session of the folder has a saved queue, behind the answer that nothing is here.
+
+    Something was said here since that was announced; empty if there is none.
+    """
+    if not client.can_switch:
+        return ""
+    here = client.host.upkeep.saved_queues.here(client.describe().folder)
+    found = next((saved for saved in here if not saved.row.workflow), None)
+    if found is None:
+        return ""
+    name, count = found.row.session, counted(len(found.items), "item")
+    return f" Session {name} has {count} saved: `/queue restore {name}` brings them here."
 
 
 def change(client: SessionClient, message: m.QueueChange) -> dict[str, Any]:

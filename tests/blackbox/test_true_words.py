@@ -109,3 +109,26 @@ def test_what_was_said_last_is_shown_in_the_persons_words(
     reply = other.ask(f"/resume {chat.session}")
     assert reply["text"].splitlines()[2:] == ["  you: work on it", "  agent: Done."]
     assert other.close() == 0
+
+
+def test_what_another_session_kept_is_named_after_a_message(
+    place: Place, serve: Any, gate: Gate
+) -> None:
+    """The commands of the notice mean this session by then, and say where the other queue is."""
+    serve(writes_and_waits(gate), Text("Hi."))
+    lost = place.chat("--yes")
+    lost.send("work")
+    gate.wait()
+    lost.send({"text": "then this", "as": "queue"})
+    lost.wait("accepted", text="then this")
+    lost.kill()
+    chat = place.chat()
+    chat.send("hello")
+    chat.wait("turn_ended")
+    way = f"`/queue restore {lost.session}` brings them here."
+    there = f" Session {lost.session} has 2 items saved: {way}"
+    assert chat.ask("/queue")["text"] == f"The queue is empty.{there}"
+    assert chat.ask("/queue restore")["text"] == f"Nothing is saved here.{there}"
+    assert chat.ask("/queue resume")["text"] == f"Nothing waits.{there}"
+    assert chat.ask(f"/queue restore {lost.session}")["text"].startswith("Restored from session")
+    assert chat.ask("/queue clear")["ok"]
