@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from io import TextIOBase
 from pathlib import Path
 
 from prompt_toolkit.application import Application
@@ -32,10 +33,26 @@ from .screen.input_line import InputLine, MessageSender
 from .screen.layout import make_app
 from .screen.screen import Screen
 from .screen.status import Attention
-from .screen.terminal import Canvas, StdoutRedirect, output_of, restored_terminal
+from .screen.terminal import Canvas, output_of, restored_terminal
 from .signals import PromptExit, farewell, leave_through
 from .streams import forget
 from .talk import talking
+
+
+class StdoutRedirect(TextIOBase):
+    """Standard output and error while the screen is open: whole lines, printed above."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        """Take a text; print the lines that it ends."""
+        *whole, self._rest = (self._rest + text).split("\n")
+        if whole:
+            self._write("\n".join(whole))
+        return len(text)
+
 
 Guide = Callable[["Application[int]", Screen], None]
 """Gets the prompt before it opens, and may write into the screen and press keys; the prompt's thread."""

@@ -5,18 +5,24 @@ Messages go to the run's agents by the routing table; Esc and Ctrl-C stop the ru
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import partial
+from typing import Any
 
 from msgspec import Struct, field
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ...gateway.client import SessionClient
 from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
@@ -25,7 +31,6 @@ from ...gateway.wording.acknowledgement import acknowledgement
 from ...gateway.wording.terminal import audited
 from ..question import Questions, answered, asked
 from ..screen.layout import VisibleEscapes
-from ..screen.terminal import Canvas, StdoutRedirect, output_of
 from ..signals import PromptExit, leave_through
 from ..streams import forget
 from ..talk import has_utf8, start_notices, talking
@@ -86,7 +91,8 @@ class RunScreen:
 
     def __init__(self, write: Callable[[str], None], *, can_utf8: bool) -> None:
         self.questions = Questions()
-        self.write = write
+        self.is_over = False
+        self._write = write
         self._can_utf8 = can_utf8
         self._steps: dict[str, _Shown] = {}
         self._children: dict[str, str] = {}
@@ -100,7 +106,7 @@ class RunScreen:
             return
         with self._lock:
             if line := self._line(event):
-                self.write(f"{line}\n")
+                self._write(f"{line}\n")
 
     def picture(self) -> str:
         """Draw the running steps."""
@@ -179,45 +185,78 @@ def bar(done: int, total: int, *, can_utf8: bool, width: int = WIDTH) -> str:
     return on * full + off * (width - full)
 
 
+BETWEEN_WRITES = 0.03
+"""Seconds for which lines are collected, so that a burst causes one redraw."""
+
+
+class LinesAbove(StdoutProxy):
+    """Prints lines above the prompt, and loses none of them when the prompt ends.
+
+    `StdoutProxy` hands lines to the event loop of the prompt, which may end before it prints them. Here
+    they stay in a queue until they are printed, at the latest when this is closed.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[str] = deque()
+        self._printing = threading.Lock()
+        super().__init__(sleep_between_writes=BETWEEN_WRITES, raw=True)
+
+    def _write_and_flush(self, loop: asyncio.AbstractEventLoop | None, text: str) -> None:
+        self._waiting.append(text)
+        if loop is None:
+            self._print()
+            return
+        with suppress(RuntimeError):  # the loop has been closed meanwhile
+            loop.call_soon_threadsafe(partial(run_in_terminal, self._print))
+
+    def _print(self) -> None:
+        with self._printing:
+            while self._waiting:
+                self._output.enable_autowrap()
+                self._output.write_raw(self._waiting.popleft())
+            self._output.flush()
+
+    def close(self) -> None:
+        """Print what is left."""
+        super().close()
+        self._print()
+
+
 def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
     """Run to the end, or until the person stops it, or leaves one that goes on elsewhere."""
     began = time.monotonic()
     watch = RunWatch()
-    canvas = Canvas(output_of(sys.stdout, os.environ.get("TERM")), lambda: False)
-
-    def write(text: str) -> None:
-        canvas.print(wrapped(audited(text).removesuffix("\n"), canvas.columns))
-
-    screen = RunScreen(write, can_utf8=has_utf8(sys.stdout))
-    watch.on_stop = lambda: write("Stopping; Ctrl-C again ends it at once.\n")
+    screen = RunScreen(_write, can_utf8=has_utf8(sys.stdout))
+    watch.on_stop = lambda: _write("Stopping; Ctrl-C again ends it at once.\n")
+    proxy: Any = LinesAbove()
     with (
-        redirect_stdout(StdoutRedirect(write)),
-        redirect_stderr(StdoutRedirect(write)),
+        proxy,
+        redirect_stdout(proxy),
+        redirect_stderr(proxy),
         talking(host, open_it, (watch.hear, screen.hear)) as conversation,
     ):
         watch.conversation = conversation
         for notice in start_notices(host):
-            write(f"{notice}\n")
-        try:
-            code = _converse(host, watch, conversation, screen, canvas)
-        finally:
-            canvas.drain()
+            _write(f"{notice}\n")
+        code = _converse(host, watch, conversation, screen)
         if code is None:
             watch.wait(conversation)
             seconds = time.monotonic() - began
             if watch.ended is not None:
-                write("\n".join(summary(watch.ended, conversation.changes(), seconds)) + "\n")
+                _write("\n".join(summary(watch.ended, conversation.changes(), seconds)) + "\n")
             conversation.leave()
             return watch.exit_code
         conversation.leave("signal")
         if not isinstance(conversation, SessionClient):
             run = conversation.session
-            write(f"Run {run} goes on in `steersman serve`; `steersman attach {run}` follows it.\n")
+            _write(
+                f"Run {run} goes on in `steersman serve`; `steersman attach {run}` follows it.\n"
+            )
         return code
 
 
 def _converse(
-    host: ChatHost, watch: RunWatch, conversation: RunSession, screen: RunScreen, canvas: Canvas
+    host: ChatHost, watch: RunWatch, conversation: RunSession, screen: RunScreen
 ) -> int | None:
     """Send what is typed until the run is over (`None`), or until it is left (the exit code)."""
 
@@ -229,12 +268,11 @@ def _converse(
 
     session: PromptSession[str] = PromptSession(
         message=message,
-        key_bindings=run_keys(watch, conversation, screen.write),
+        key_bindings=run_keys(watch, conversation),
         bottom_toolbar=lambda: audited(screen.status()),
         input_processors=[VisibleEscapes()],
         refresh_interval=0.2,
         erase_when_done=True,
-        output=canvas.output,
     )
     session.app.ttimeoutlen = 0.05
     session.app.timeoutlen = 0.1
@@ -249,9 +287,7 @@ def _converse(
 
     with leave_through(prompt_exit.leave):
         threading.Thread(target=end_with_run, daemon=True).start()
-        canvas.app = session.app
         while True:
-            canvas.drain()  # what the last prompt did not print any more
             try:
                 text = session.prompt(pre_run=prompt_exit.opened)
             except (EOFError, KeyboardInterrupt):
@@ -263,7 +299,7 @@ def _converse(
 
 def _send(text: str, watch: RunWatch, conversation: RunSession, screen: RunScreen) -> bool:
     """Say a text, or answer the open question; True if it leaves a run that goes on elsewhere."""
-    screen.write(f"> {text}\n")
+    _write(f"> {text}\n")
     question = screen.questions.first
     if question is not None and answer_question(conversation, question, text):
         screen.questions.drop(question)
@@ -274,9 +310,7 @@ def _send(text: str, watch: RunWatch, conversation: RunSession, screen: RunScree
     return False
 
 
-def run_keys(
-    watch: RunWatch, conversation: RunSession, write: Callable[[str], None]
-) -> KeyBindings:
+def run_keys(watch: RunWatch, conversation: RunSession) -> KeyBindings:
     """Make the control keys: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
     keys = KeyBindings()
     is_stopping = False
@@ -299,7 +333,7 @@ def run_keys(
         text = event.current_buffer.text
         if text.strip():
             event.current_buffer.reset(append_to_history=True)
-            write(f"> {text}\n")
+            _write(f"> {text}\n")
             conversation.say(text, explicit)
 
     for name in ("c-c", "c-d", "<sigint>"):  # the last: Ctrl-C while a line is printed above
@@ -308,3 +342,12 @@ def run_keys(
     keys.add("escape", "enter")(partial(submit, explicit="steer"))
     keys.add("tab")(partial(submit, explicit="queue"))
     return keys
+
+
+def _write(text: str) -> None:
+    width = shutil.get_terminal_size().columns
+    try:
+        sys.stdout.write("\n".join(wrapped(audited(text).removesuffix("\n"), width)) + "\n")
+        sys.stdout.flush()
+    except OSError:  # the run goes on to its end without a reader
+        forget(1, 2)

@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from io import TextIOBase
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -207,21 +206,6 @@ class Canvas:
     def _tick(self) -> None:
         self._is_ticking = False
         self._draw()
-
-
-class StdoutRedirect(TextIOBase):
-    """Standard output and error while the screen is open: whole lines, printed above."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._rest = ""
-
-    def write(self, text: str) -> int:
-        """Take a text; print the lines that it ends."""
-        *whole, self._rest = (self._rest + text).split("\n")
-        if whole:
-            self._write("\n".join(whole))
-        return len(text)
 
 
 # Settings that a killed program did not restore ----------------------------------------------------

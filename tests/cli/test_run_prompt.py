@@ -1,12 +1,15 @@
-"""The rows above the prompt of a run."""
+"""The lines above the prompt of a run."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from prompt_toolkit.application import create_app_session
 from prompt_toolkit.output import DummyOutput
+from support.patience import seconds
 
-from steersman.cli.screen.terminal import Canvas
+from steersman.cli.runs.prompt import LinesAbove
 
 
 class Kept(DummyOutput):
@@ -21,33 +24,37 @@ class Kept(DummyOutput):
 
 
 class EndedPrompt:
-    """A prompt whose event loop ends before it carries out what it is given, or `has_ended`."""
+    """A prompt whose event loop ends before it carries out what it is given, or `is_closed`."""
 
-    def __init__(self, *, has_ended: bool) -> None:
-        self.loop: Any = self
-        self._has_ended = has_ended
-
-    def is_closed(self) -> bool:
-        """It is not known yet."""
-        return False
+    def __init__(self, *, is_closed: bool) -> None:
+        self.loop = self
+        self.was_asked = threading.Event()
+        self._is_closed = is_closed
 
     def call_soon_threadsafe(self, work: Callable[[], Any]) -> None:
         """Forget it."""
-        if self._has_ended:
+        self.was_asked.set()
+        if self._is_closed:
             raise RuntimeError("Event loop is closed")
 
 
-@pytest.mark.parametrize("has_ended", [False, True])
-def test_rows_outlive_the_prompt_that_was_to_print_them(has_ended: bool) -> None:
-    """What the prompt did not print is printed before later rows, or at the end."""
-    output: Any = Kept()
-    prompt: Any = EndedPrompt(has_ended=has_ended)
-    canvas = Canvas(output, lambda: False)
-    canvas.app = prompt
-    canvas.print(["while the prompt ended"])
-    prompt.loop = None
-    canvas.print(["after the prompt"])
-    prompt.loop = prompt
-    canvas.print(["the last row"])
-    canvas.drain()
-    assert output.text == "while the prompt ended\r\nafter the prompt\r\nthe last row\r\n"
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_lines_outlive_the_prompt_that_was_to_print_them(is_closed: bool) -> None:
+    """What the prompt did not print is printed before later lines, or at the end."""
+    output, prompt = Kept(), EndedPrompt(is_closed=is_closed)
+    with create_app_session(output=output) as session:
+        asked: Any = session
+        with LinesAbove() as lines:
+            asked.app = prompt
+            lines.write("while the prompt ended\n")
+            assert prompt.was_asked.wait(seconds(10))
+            asked.app = None
+            lines.write("after the prompt\n")
+        assert output.text == "while the prompt ended\nafter the prompt\n"
+
+        output.text = ""
+        prompt.was_asked.clear()
+        with LinesAbove() as lines:
+            asked.app = prompt
+            lines.write("the last line\n")
+        assert output.text == "the last line\n"
