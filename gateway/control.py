@@ -169,26 +169,27 @@ class Client:
 
     async def _answer(self, line: bytes) -> None:
         """Answer a request, also where this program is wrong."""
-        request: Params = {}
+        request, sent = Params(), asyncio.Event()
         try:
             request = _object(parse_json(line))
         except ValueError as error:
             found: Any = error
         else:
-            [found] = await asyncio.gather(self._result(request), return_exceptions=True)
+            [found] = await asyncio.gather(self._result(request, sent), return_exceptions=True)
         is_fault = isinstance(found, BaseException)
         answer = {"error": error_of(found)} if is_fault else {"result": found}
         self._send({"jsonrpc": "2.0", "id": request.get("id"), **answer})
+        sent.set()
 
-    async def _result(self, request: Params) -> Any:
+    async def _result(self, request: Params, sent: asyncio.Event) -> Any:
         method, params = str(request["method"]), _object(request.get("params") or {})
         if method == "subscribe":
-            seq = self._subscribe(self._host.conversation(str(params["session"])).session)
-            return {"ok": True, "seq": seq}
+            session = self._host.conversation(str(params["session"])).session
+            return {"ok": True, "seq": self._subscribe(session, sent)}
         return await self._requests.call(method, params)
 
-    def _subscribe(self, session: str) -> int:
-        """Send what happens in a session from now on; return the newest entry that was told of."""
+    def _subscribe(self, session: str, sent: asyncio.Event) -> int:
+        """Send what happens in a session after the answer; return the newest entry that was told of."""
         feed, publisher = Feed(session, "all"), self._host.runtime.loop
         if self._leave is not None:
             self._leave()
@@ -196,7 +197,7 @@ class Client:
         leave = self._host.event_bus.follow(
             session, lambda event: feed.hear(event, publisher), feed.begin
         )
-        telling = asyncio.get_running_loop().create_task(self._tell(feed))
+        telling = asyncio.get_running_loop().create_task(self._tell(feed, sent))
 
         def end() -> None:
             leave()
@@ -205,8 +206,9 @@ class Client:
         self._leave = end
         return feed.known or 0
 
-    async def _tell(self, feed: Feed) -> None:
+    async def _tell(self, feed: Feed, sent: asyncio.Event) -> None:
         """Send the events of a session; after those of whole entries, that they were all."""
+        await sent.wait()
         while (events := await feed.next(None)) != []:
             for event in events or ():
                 self._send({"jsonrpc": "2.0", "method": "event", "params": event})

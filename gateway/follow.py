@@ -23,11 +23,11 @@ from .events.contract import Event as EventFields
 from .events.contract import Stamp
 from .events.translation import translate
 from .outcome import LEFT_BEFORE, Outcome, StoredOutcome, later
-from .reach import SessionReach
 from .wording.formats import iso
 
 if TYPE_CHECKING:
     from .host.host import Host
+    from .reach import SessionReach
 
 UNREAD = 10_000
 """Events that wait for a program that does not read them; then they are read from the journal."""

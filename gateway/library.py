@@ -935,9 +935,7 @@ class Home:
         known = self._handles.get(session)
         if known is not None and known.is_open:
             return known
-        there = self._host.open_conversation(
-            session
-        )  # a command took it up in place of another one
+        there = self._host.open_conversation(session)  # taken up by a command in place of another
         return self._handle(there, agent) if there is not None else None
 
     def _handle(self, conversation: SessionClient, agent: Agent | None = None) -> SessionHandle:

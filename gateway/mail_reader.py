@@ -139,7 +139,7 @@ class MailReader:
         POSTED.set(posted.id)
         work = asyncio.create_task(self._carried_out(posted))
         POSTED.set(0)
-        [found] = await asyncio.gather(work, return_exceptions=True)
+        found: Any = (await asyncio.gather(work, return_exceptions=True))[0]
         commits.take_back(posted.session, posted.id)
         if not await asyncio.to_thread(self._answer, lease, posted, found):
             self._taken.discard(posted.id)

@@ -20,7 +20,7 @@ from ..ports.tools.permission import Rule
 from ..workflows.settings import AgentSettings
 from ..workflows.tools import REMOTE, TOOLS
 from ..workflows.typed_table import read_table
-from .host.profile_factory import PROGRAM, OwnAgent
+from .host.fitted_profile import PROGRAM, OwnAgent
 from .outcome import later
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class TypedOutput:
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                 schema = msgspec.json.schema(kind)
             else:
-                self._adapter = TypeAdapter(kind)
+                self._adapter = TypeAdapter(self._kind)
                 schema = self._adapter.json_schema()
         except (PydanticUserError, TypeError) as error:
             why = str(error).splitlines()[0]

@@ -91,7 +91,7 @@ class SessionReach:
             )
         if owner is None:
             bus = self._event_bus
-            return bus.join(session, lambda _: feed.end()) if bus is not None else _nothing
+            return bus.subscribe(lambda _: feed.end(), session) if bus is not None else _nothing
         return self._follow_there(session, owner, feed) if self.is_near(owner) else _nothing
 
     def _follow_there(self, session: str, owner: Owner, feed: Feed) -> Callable[[], None]:

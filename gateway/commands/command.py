@@ -32,14 +32,26 @@ import shlex
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from io import StringIO
-from typing import Annotated, Any, Concatenate, Generic, Literal, ParamSpec, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    get_args,
+    get_origin,
+)
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from ...machines.errors import UsageError
 from ...machines.value import Value
-from ..client import SessionClient
+
+if TYPE_CHECKING:
+    from ..client import SessionClient
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -197,8 +209,9 @@ class Command(Struct, Generic[P], eq=False, dict=True):
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of the command, from the function's signature."""
-        found = list(inspect.signature(self.function, eval_str=True).parameters.values())
-        return tuple(_parameter(parameter) for parameter in found[1:])
+        names = {"SessionClient": object}  # which a module may import for types alone
+        found = inspect.signature(self.function, locals=names, eval_str=True).parameters
+        return tuple(_parameter(parameter) for parameter in [*found.values()][1:])
 
     @property
     def usage(self) -> str:

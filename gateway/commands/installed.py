@@ -13,14 +13,16 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...machines.errors import SteersmanError
 from ...workflows.document import is_table
 from ...workflows.plugins import PREFIX, EntryPoints, PlugIn
-from ..client import SessionClient
 from ..speaker import speaker
 from .command import DECLARED, Command, Reply, Text
+
+if TYPE_CHECKING:
+    from ..client import SessionClient
 
 
 class CommandContext:

@@ -14,7 +14,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
@@ -24,13 +24,15 @@ from ...machines.disposition import Intent
 from ...machines.errors import ToolError, UsageError
 from ...ports.process.process import Process, ProcessResult, ProcessSpec
 from ...ports.tools.text import join_ends
-from ..client import SessionClient
 from ..events.contract import OwnCommandEvent
 from ..events.translation import EventPublisher
 from ..speaker import speaker
 from ..wording.formats import size_text
 from ..wording.terminal import clean
 from .command import Argument, Reply, Text, command
+
+if TYPE_CHECKING:
+    from ..client import SessionClient
 
 MOST = 8
 """Commands of a person that run at the same time in a session."""

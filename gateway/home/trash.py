@@ -141,13 +141,9 @@ class Trash:
     def named(self, name: str) -> Mark:
         """Find what is in the trash by its id or a unique prefix. Raises `UsageError`."""
         there = {id: mark for id, mark in self.marks().items() if not mark.is_restored}
-        found = (
-            [there[name]]
-            if name in there
-            else [m for id, m in there.items() if id.startswith(name)]
-        )
+        found = [id for id in there if id == name] or [id for id in there if id.startswith(name)]
         if len(found) == 1:
-            return found[0]
+            return there[found[0]]
         what = "fits several things in the trash" if found else "is not in the trash"
         raise UsageError(f"`{name}` {what}", "`steersman home trash` lists them")
 

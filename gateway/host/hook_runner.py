@@ -247,7 +247,7 @@ class HookReports:
             return
         if spec not in self._unstarted:
             self._unstarted.add(spec)
-            self._host.publisher(session).notice(text)
+            self._host.observers.report(session, text)
 
     def keep_left(self) -> None:
         """Journal the results of sessions that have ended, each under a lease for one commit."""

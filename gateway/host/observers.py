@@ -56,6 +56,10 @@ class SessionObservers:
         """Give a session its voice on the event bus; `parent` is whose child it is."""
         return EventPublisher(session, self.event_bus.publish, time.time, parent)
 
+    def report(self, session: str, text: str) -> None:
+        """Tell the people of a session what goes wrong beside it."""
+        self.publisher(session).notice(text)
+
     def of(self, session: str) -> tuple[Observer, ...]:
         """Return what observes a session that is opened."""
         outcomes = self.outcomes[session] = Outcomes(session, lambda: self._runtime.store)

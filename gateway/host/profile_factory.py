@@ -26,15 +26,13 @@ from ...machines.policy import (
     ResultLimits,
     RoutesChoice,
 )
-from ...machines.value import Value
 from ...ports.external_agent import DRIVEN, AgentSpec
 from ...ports.judging import INSTRUCTIONS, JudgeSeat
 from ...ports.models.choice import Choice, build, choose, model_named, probe_loopback
 from ...ports.models.model import Model
 from ...ports.models.provider import ModelConfig, model_configs, provider_of
 from ...ports.tools.permission import Permissions, Rule
-from ...ports.tools.tool import Tool
-from ...workflows.config import SHIPPED, Config
+from ...workflows.config import Config
 from ...workflows.paths import Paths
 from ...workflows.plugins import AGENTS
 from ...workflows.providers import is_small
@@ -42,14 +40,12 @@ from ...workflows.settings import AgentSettings
 from ...workflows.tools import REMOTE, TOOLS
 from ..running import RunPlan, included_plan, plan_of, run_profile
 from ..views.permission import rules_of
+from .fitted_profile import OwnAgent, made_small, wants_small
 from .router import routes_of
-from .small_profile import made_small, wants_small
 
 if TYPE_CHECKING:
     from .host import Host
 
-PROGRAM = "the program"
-"""The source of rules that a program brings."""
 UNBOUNDED = 1_000_000
 """Steps of a turn of an external agent, which has a limit of its own."""
 STEERING = """
@@ -119,37 +115,6 @@ def as_external(profile: AgentProfile) -> AgentProfile:
 
 
 # Profiles -----------------------------------------------------------------------------------------
-
-
-class OwnAgent(Value):
-    """An agent that a program brings along, in place of what is configured under its name.
-
-    `model` is the model itself, none for one by name. `tools` are tools of its own; `rules` go before
-    the configured ones, and what no configured rule is about is allowed for its own tools: the program
-    that brought them has consented. An agent that `is_installed` is one of a plug-in, whose author may
-    not: its tools are asked about.
-    """
-
-    settings: AgentSettings
-    model: Model | None = None
-    tools: tuple[Tool, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    is_installed: bool = False
-
-    def fitted(self, profile: AgentProfile) -> AgentProfile:
-        """Give an agent's profile its own tools and rules."""
-        names = tuple(tool.schema.name for tool in self.tools)
-        rules = profile.permissions.rules
-        shipped = next((at for at, rule in enumerate(rules) if rule.source == SHIPPED), len(rules))
-        consented = () if self.is_installed else names
-        granted = [Rule(name, "*", "allow", PROGRAM) for name in consented]
-        rules = (*self.rules, *rules[:shipped], *granted, *rules[shipped:])
-        return replace(
-            profile,
-            tools=(*profile.tools, *names),
-            own_tools=self.tools,
-            permissions=Permissions(rules, profile.permissions.default_yes),
-        )
 
 
 class ProfileFactory:
@@ -228,11 +193,8 @@ class ProfileFactory:
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
-        there = (
-            *self._tools,
-            m.AGENT_TOOL,
-            *(tool.schema.name for tool in profile.own_tools),
-        )
+        own = [tool.schema.name for tool in profile.own_tools]
+        there = {*self._tools, *own, m.AGENT_TOOL}
         known = tuple(name for name in record.tools if name in there or name in TOOLS)
         missing = [
             name for name in record.tools if name not in known and not name.startswith(REMOTE)

@@ -14,8 +14,6 @@ from ..events.contract import Event, TextEvent
 Listener = Callable[[Event], None]
 """Called on the publisher's thread for each event, one at a time; must not block."""
 
-OPENING = 10.0
-"""Seconds that a session has to start."""
 _ENDS_TEXT = frozenset({"answer", "turn_started", "turn_ended"})
 
 
@@ -42,10 +40,6 @@ class EventBus:
                 for listener in self._listeners.get(name, ()):
                     listener(event)
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener, and return the function that removes it."""
-        return self.join("", listener)
-
     def follow(
         self, session: str, listener: Listener, begin: Callable[[int], None] = lambda _: None
     ) -> Callable[[], None]:
@@ -66,10 +60,10 @@ class EventBus:
             for name, (event, pieces) in list(self._streamed.items()):
                 if session in self._lineage(name):
                     listener(TextEvent({**event, "delta": "".join(pieces), "so_far": True}))
-            return self.join(session, hear)
+            return self.subscribe(hear, session)
 
-    def join(self, session: str, listener: Listener) -> Callable[[], None]:
-        """Tell a listener what comes of a session and its descendants; return what removes it."""
+    def subscribe(self, listener: Listener, session: str = "") -> Callable[[], None]:
+        """Tell a listener what comes of a session and its descendants, or of all; return what ends it."""
         with self._lock:
             self._listeners[session] = (*self._listeners.get(session, ()), listener)
 
@@ -87,7 +81,7 @@ class EventBus:
         So `session_started` is the first event of a session that any client receives.
         """
         with self._lock:
-            self._lock.wait_for(lambda: session in self._open, OPENING)
+            self._lock.wait_for(lambda: session in self._open, 10.0)  # seconds
 
     def _note(self, event: Event) -> None:
         """Keep what a client that joins has to be told beside the journal, and what has started."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from ...workspace.prune import size_of
 from ..home.retention import Retention, Swept
 from ..home.trash import Trash
 from ..views.saved_queues import SavedQueues
+from ..wording.acknowledgement import path_names
 from ..wording.formats import size_text
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Upkeep:
                 (retention.sessions(), "everything"),
             ):
                 if swept.gone:
-                    host.complain(f"Deleted from the trash: {what} of {_named(swept.gone)}.")
+                    gone = path_names(swept.gone, NAMED)
+                    host.complain(f"Deleted from the trash: {what} of {gone}.")
         except (OSError, SteersmanError) as error:
             host.complain(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
         else:
@@ -93,15 +95,10 @@ class Upkeep:
         if done.new:
             self._host.complain(
                 f"Copies of files take {takes}: those of these sessions are in the trash now: "
-                f"{_named(done.new)}. `steersman home trash` shows and restores them."
+                f"{path_names(done.new, NAMED)}. `steersman home trash` shows and restores them."
             )
         if left > budget and not self._is_closing and not self.trash.holds("copies"):
             self._host.complain(
                 f"Copies of files take {takes}, but they are still needed. "
                 "`steersman sessions list --size` shows the sessions."
             )
-
-
-def _named(sessions: Sequence[str]) -> str:
-    more = len(sessions) - NAMED
-    return ", ".join(sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")

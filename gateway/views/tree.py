@@ -21,14 +21,13 @@ from ..wording.terminal import audited
 
 _TEXT = 80  # characters of a message
 
-_COLOURS = {
-    "green": ("running", "busy", "working", "acting", "calling", "open", "active"),
-    "yellow": ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"),
-    "red": ("interrupted", "failed", "unknown", "crashed", "killed", "timed_out", "cancelled"),
-    "grey": ("idle", "suspended", "finalized", "completed", "done", "withdrawn", "steered"),
+_COLOURS = {  # by the code of the colour: green, yellow, red, grey
+    "32": ("running", "busy", "working", "acting", "calling", "open", "active"),
+    "33": ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"),
+    "31": ("interrupted", "failed", "unknown", "crashed", "killed", "timed_out", "cancelled"),
+    "90": ("idle", "suspended", "finalized", "completed", "done", "withdrawn", "steered"),
 }
-_CODES = {"green": "32", "yellow": "33", "red": "31", "grey": "90"}
-_CODE_OF = {state: _CODES[name] for name, states in _COLOURS.items() for state in states}
+_CODE_OF = {state: code for code, states in _COLOURS.items() for state in states}
 
 ROW, INDENT, CHAR, PAD = 30, 26, 7.3, 12  # pixels of a picture
 MOST = 110  # columns of a line in a picture

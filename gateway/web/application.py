@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from ...machines.catalogue import MACHINES
@@ -308,7 +308,7 @@ EXPLAINED = (
 )
 
 
-def application(desk: Desk, access: Access, more: list[Route | Mount]) -> ASGIApp:
+def application(desk: Desk, access: Access, more: list[BaseRoute]) -> ASGIApp:
     """Return the whole application; `more` are the routes of the page."""
     api = Api(desk, access)
 

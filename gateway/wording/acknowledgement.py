@@ -339,7 +339,7 @@ def _of_each(why: str) -> str:
 
 
 def path_names(paths: Sequence[str], most: int = NAMED) -> str:
-    """Name files, at most so many."""
+    """Name files or sessions, at most so many."""
     shown = [path if path.isprintable() else json.dumps(path) for path in paths[:most]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

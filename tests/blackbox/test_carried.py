@@ -111,11 +111,12 @@ def test_a_resume_with_another_model_keeps_that_one(two: Place) -> None:
     assert "first" in two.run("chat", "--resume", session, "and now?").stdout
 
 
-def test_an_agent_of_a_program_is_taken_up_without_it(two: Place) -> None:
-    """Its instructions are in the record; a notice says what is missing."""
+@pytest.mark.parametrize("name", ["big", "assistant"])
+def test_an_agent_of_a_program_is_taken_up_without_it(two: Place, name: str) -> None:
+    """Its instructions and its model are in the record; a notice says what is missing."""
 
     async def begin() -> str:
-        agent = steersman.Agent("big", model="second", instructions="Be big.", tools=[])
+        agent = steersman.Agent(name, model="second", instructions="Be big.", tools=[])
         async with steersman.open(two.home) as runtime:
             session = await runtime.start(agent, folder=two.folder)
             await session.ask("hello")
@@ -124,7 +125,8 @@ def test_an_agent_of_a_program_is_taken_up_without_it(two: Place) -> None:
     session = asyncio.run(begin())
     ran = two.run("chat", "--resume", session, "and now?")
     assert (ran.returncode, "I am the second." in ran.stdout) == (0, True)
-    assert "The agent `big` is not configured here" in ran.stderr
+    is_missing = "The agent `big` is not configured here" in ran.stderr
+    assert is_missing == (name == "big")
 
 
 # `/model` ------------------------------------------------------------------------------------------

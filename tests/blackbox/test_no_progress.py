@@ -65,7 +65,8 @@ def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) 
 def test_a_person_is_asked(place: Place, model) -> None:
     """`allow` lets it try as often again, `deny` ends the turn; `explain` names the row."""
     server = model(looping([WRONG]))
-    chat = place.chat("go")
+    chat = place.chat()
+    chat.send("go")
     told = chat.wait("no_progress", did="told")
     assert (told["kind"], told["streak"]) == ("calls", 3)
     assert "notes.tx" in told["evidence"]

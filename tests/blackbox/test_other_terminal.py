@@ -59,7 +59,8 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
 def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
     """`--wait` prints it and ends as the turn did; where no program would answer, it does not wait."""
     serve(Text("One."), Text("Two."), Status(400))
-    chat = place.chat("first")
+    chat = place.chat()
+    chat.send("first")
     chat.wait("turn_ended")
     sent = place.run("send", chat.session, "second", "--wait")
     assert (sent.returncode, sent.stdout, sent.stderr) == (0, "Two.\n", "")

@@ -4,7 +4,6 @@
 for tests that need no process and are many.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,7 +11,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.executed import executed
@@ -178,12 +176,6 @@ def command(
         return Done(code, said.out, said.err)
 
     return run
-
-
-def listed(command: Run) -> list[dict[str, Any]]:
-    """Read what `restore list` shows to programs."""
-    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
-    return found
 
 
 @pytest.fixture

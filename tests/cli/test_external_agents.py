@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import listed
 from ruamel.yaml import YAML
 from support.patience import seconds
 
@@ -123,6 +122,12 @@ def start(environ: dict[str, str], folder: Path) -> Generator[Start]:
     yield begin
     for one in made:
         one.kill()
+
+
+def listed(command: Any) -> list[dict[str, Any]]:
+    """Read what `restore list` shows to programs."""
+    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
+    return found
 
 
 def listen(home: Path, log: Path) -> None:

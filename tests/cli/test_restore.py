@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import listed
 from support.executed import executed
 from support.patience import seconds
 
@@ -38,6 +37,12 @@ def emit(environ: dict[str, str], folder: Path) -> Emit:
         return done.stdout
 
     return call
+
+
+def listed(command: Any) -> list[dict[str, Any]]:
+    """Read what `restore list` shows to programs."""
+    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
+    return found
 
 
 def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.test_routes import RUDE
 
 from steersman.machines.disposition import dispose
 from steersman.machines.errors import ConfigError
@@ -32,6 +31,13 @@ name = "queued-here"
 message = ["converse", "steer_word"]
 when = { session = ["busy", "delegating"], busy = "interrupt" }
 deliver = [{ to = "self", as = "queue" }]
+"""
+RUDE = """
+[[route]]
+name = "rude"
+message = "converse"
+when = { session = "delegating" }
+deliver = [{ to = "everybody", as = "cancel" }]
 """
 
 

@@ -47,7 +47,7 @@ def says(node: ast.ClassDef) -> bool:
     for part in node.body:
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.name in SAYING:
             taken = {argument.arg for argument in part.args.args} - {"self"}
-            if "method" in taken or (part.name != "call" and taken != {"request"}):
+            if "method" in taken or (part.name != "call" and "request" not in taken):
                 return True
     return node.name == "EditorSession"
 

@@ -186,6 +186,20 @@ def pids_of(session: Session) -> list[int]:
 
 
 @with_servers(odd(), grace=seconds(LONG))
+async def test_a_stop_is_answered_by_the_server_which_goes_on(session: Session) -> None:
+    """A server that answers a cancelled call continues, and the call is reported as interrupted."""
+    pid = session.servers.status("odd").pid
+    run = session.start("waits")
+    assert run.pid == pid
+    await asyncio.sleep(0)
+    run.stop()
+    result = await run.wait()
+    assert result.status == "killed"
+    assert result.text == "[interrupted: the server `odd` has ended the call]"
+    assert (await session.call("look")).text == str(pid)
+
+
+@with_servers(odd(), grace=seconds(LONG))
 async def test_a_result_that_comes_first_counts(session: Session) -> None:
     """The real result of a call that was being cancelled is not lost."""
     run = session.start("finishes")

@@ -246,8 +246,6 @@ def test_a_stop_ends_the_call_of_a_server_that_says_so(place: Place, serve: Any)
     assert (stopped["killed"], stopped["survivors"]) == ([], [])
     chat.completes("look")
     assert last_result(server) == str(pid)
-    ended = "[interrupted: the server `odd` has ended the call]"
-    assert ended in [message["content"] for message in server.requests[-1].body["messages"]]
 
 
 @pytest.mark.parametrize("tool", ["wait", "cling"])
@@ -508,7 +506,8 @@ def test_a_rule_denies_resources_and_prompts(place: Place, serve: Any) -> None:
     """A rule that denies the server's tools denies what a message names of it, too."""
     rule = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "deny" }]\n'
     server = serve(Text("No."), rest=f"{rule}{notes()}")
-    chat = place.chat("see @notes:note://list")
+    chat = place.chat()
+    chat.send("see @notes:note://list")
     chat.wait("turn_ended")
     assert "[Not attached: notes:note://list: a rule forbids it: mcp__notes__*" in (
         server.requests[-1].prompt
