@@ -82,7 +82,7 @@ def talk_at_prompt(
             _attentive(canvas, attention),
             talking(host, open_it, (screen.hear,)) as conversation,
         ):
-            screen.own_key = conversation.own_key
+            screen.keep_to(conversation.own_key)
             _greet(host, screen)
             sender = MessageSender()
             code = _converse(host, screen, conversation, sender, options, guide)

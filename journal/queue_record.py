@@ -261,11 +261,6 @@ class QueueRecord(Value, dict=True):
         is_waiting = item.state == "pending" and not item.is_steer
         return is_waiting and self.state == "held" and not (item.past_hold or item.is_next)
 
-    def awaits_person(self, item: ItemRecord) -> bool:
-        """Whether a message waits for a person's word; a steer does when its turn was stopped."""
-        is_left = item.state == "pending" and item.is_steer and self.state == "held"
-        return self.holds(item) or (is_left and all(i.state != "running" for i in self._special))
-
     def runs_past_hold(self) -> bool:
         """Whether a turn was begun although the queue is held: messages to it run behind it."""
         return any(item.state == "running" and item.past_hold for item in self._special)

@@ -16,7 +16,7 @@ from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
 from ..question import AnswerKey, Questions, answer_keys, why_asked
-from ..talk import ends_answer, is_of_another
+from ..talk import ends_answer
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
 from .status import Attention, Status, bar, key_hints, waiting_rows
@@ -159,7 +159,6 @@ class Screen:
         self.status = Status()
         self.questions = Questions()
         self.note: Callable[[], str] = str
-        self.own_key: str | None = None
         self.attention = attention
         self._card = Card(appearance)
         self._echoes: list[tuple[float, str]] = []
@@ -175,13 +174,17 @@ class Screen:
                 self._settle_echo(event)
             report = self.questions.hear(event)
             self.status.hear(event, time.monotonic())
-            if not (is_aside(event) or is_of_another(event, self.own_key)):
+            if not is_aside(event):
                 self._transcript.hear(event)
             if report:
                 self._transcript.report(report)
             if self.attention is not None:
                 self.attention.hear(event, self.status, len(self.questions.all))
         self.canvas.changed()
+
+    def keep_to(self, own_key: str) -> None:
+        """Show only those results whose commands have a client id that begins so."""
+        self._transcript.face.own_key = own_key
 
     def write(self, text: str, *, ends_answer: bool = False) -> None:
         """Print lines above; `ends_answer`: below the unfinished line of the answer."""

@@ -224,7 +224,7 @@ class Transcript:
         self._begun = StartedTurns()
         self._thoughts: list[str] = []
         self._thinking_since = 0.0
-        self._face = PlainInterface(
+        self.face = PlainInterface(
             self.write,
             self.write,
             can_utf8=look.can_utf8,
@@ -261,7 +261,7 @@ class Transcript:
                 self._stopped, self._running = self._running, {}
                 self._printed.clear()
                 self._asked.clear()
-                self._face.hear(event)
+                self.face.hear(event)
                 if event["type"] == "turn_started":
                     LOADER.prepare()
                 if begun:  # its message was sent long before, and is named above its answer
@@ -273,7 +273,7 @@ class Transcript:
                     self._rows("message", rows)
             case kind:
                 self._is_dim = kind not in _READ
-                self._face.hear(event)
+                self.face.hear(event)
                 self._is_dim = False
 
     def write(self, text: str) -> None:

@@ -62,10 +62,16 @@ def item_view(item: ItemRecord, *, is_held: bool) -> c.QueueItem:
     return view
 
 
+def _is_held(queue: QueueRecord, item: ItemRecord) -> bool:
+    """Whether a message waits for a person's word; a steer does when its turn was stopped."""
+    is_left = item.state == "pending" and item.is_steer and queue.state == "held"
+    return queue.holds(item) or (is_left and all(it.state != "running" for it in queue.special()))
+
+
 def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:
     """Return a queue as programs see it: the live items, in order; `is_all`: the replaced ones, too."""
     shown = [*queue.live(), *(queue.superseded() if is_all else ())]
-    items = [item_view(item, is_held=queue.awaits_person(item)) for item in shown]
+    items = [item_view(item, is_held=_is_held(queue, item)) for item in shown]
     return c.QueueView(state=queue.state, items=items)
 
 
@@ -210,7 +216,7 @@ def queue_event(
     places = {name: queue.place(name) for name in names if queue.is_live(name)}
     items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
     changed = [
-        c.ChangedItem(**item_view(item, is_held=queue.awaits_person(item)), place=places[item.id])
+        c.ChangedItem(**item_view(item, is_held=_is_held(queue, item)), place=places[item.id])
         for item in items
     ]
     removed = [name for name in names if name not in places]
