@@ -27,7 +27,7 @@ from ..journal.recovery import load_record
 from ..journal.store import Store
 from ..machines import protocol as m
 from ..machines.conversation import Picture
-from ..machines.errors import SteersmanError, UsageError
+from ..machines.errors import SteersmanError, UnknownSession, UsageError
 from ..machines.people import DEFAULT_RIGHTS, Person
 from ..machines.value import Value
 from ..ports.models.model import Model
@@ -268,7 +268,10 @@ class Link:
         """Raise `UsageError` in a tool for whose end the session waits, itself or in a subagent."""
         session = "" if self.over else running_session()  # what was left waits for nothing
         while session and session != self.session:
-            session = (await asyncio.to_thread(self.reach.store.row, session)).parent
+            try:
+                session = (await asyncio.to_thread(self.reach.store.row, session)).parent
+            except UnknownSession:  # of a tool in another home
+                return
         if session:
             raise UsageError(
                 "a tool cannot wait for its own session, whose turn waits for the tool",
