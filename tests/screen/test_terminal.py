@@ -246,6 +246,7 @@ def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:
     terminal.shows("  -two")
     terminal.shows("  +2")
     terminal.shows("Done.")
+    terminal.has_bar("idle")  # what is unfolded amid an answer stands above it
     assert "  1200" not in terminal.rows
     terminal.presses("\x0f")
     terminal.shows("edit t1.s2.c1")
