@@ -231,6 +231,7 @@ def test_a_saved_queue_moves_through_a_file(place: Place, session: str) -> None:
     assert printed(place, "queue", "discard", session, "--json")["withdrawn"] == [1, 2]
 
 
+@pytest.mark.nightly
 @checks_data("queue steer", "queue keep")
 def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: Gate) -> None:
     """A waiting message becomes a steer of the turn, an offered answer a message."""
@@ -267,6 +268,7 @@ def test_a_goal_from_elsewhere(place: Place, serve) -> None:
 # Other agents -------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @checks_data("hooks list", "hooks install", "hooks uninstall")
 def test_hooks_are_in_the_agents_own_file(place: Place) -> None:
     """The commands are in the file, as the list says, and out of it again."""
@@ -396,6 +398,7 @@ def test_what_is_allowed_in_a_folder(place: Place) -> None:
     assert printed(place, "permissions", "explain", "make", "--json")["do"] == "allow"
 
 
+@pytest.mark.nightly
 @checks_data("routes list", "routes use", "routes explain", "routes diff", "routes show")
 def test_the_routing_tables(place: Place) -> None:
     """The table in force, its rows as a file that agrees with it, and what differs from another."""

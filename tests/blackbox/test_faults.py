@@ -245,6 +245,7 @@ def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) 
     ],
     ids=["open files", "address space"],
 )
+@pytest.mark.nightly
 def test_a_limit_of_the_system_is_named(
     place: Place, serve, kind: int, limits: tuple[int, ...], what: str
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate)
     assert len(chat.seen("turn_started")) == 3
 
 
+@pytest.mark.nightly
 def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
     """A mistyped command stops nothing and is not sent; with a space before it, it is a message."""
     server = serve(Text("Fine."))
@@ -146,6 +147,7 @@ def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
 
 
 @pytest.mark.parametrize("prefix", [(), ("nohup",)])
+@pytest.mark.nightly
 def test_an_output_that_is_closed_ends_the_program(
     place: Place, serve, gate: Gate, prefix: tuple[str, ...]
 ) -> None:
@@ -174,6 +176,7 @@ def test_an_output_that_is_closed_ends_the_program(
 # One message ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_streams_that_are_not_there(place: Place, serve) -> None:
     """Started without standard streams it does its work all the same, and says nothing."""
     server = serve(Text("Hello."))
@@ -214,6 +217,7 @@ def test_what_is_piped_in_is_added_to_the_message(place: Place, serve) -> None:
 
 
 @pytest.mark.parametrize("options", [("--json", "--plain"), ("--continue", "--resume", "last")])
+@pytest.mark.nightly
 def test_options_that_exclude_each_other(place: Place, options: tuple[str, ...]) -> None:
     """An invalid command line is refused with a sentence, starts nothing, and has exit code 2."""
     ran = place.run("chat", *options)
@@ -243,6 +247,7 @@ def test_escape_sequences_never_reach_the_terminal(place: Place, serve) -> None:
     assert "\x1b[31m" in "".join(deltas)
 
 
+@pytest.mark.nightly
 def test_half_a_surrogate_does_no_harm(place: Place, serve) -> None:
     """Text that is no UTF-8 (a model may cut an emoji in two) is printed as well as can be."""
     serve(Text("half \ud83d of it"))

@@ -569,6 +569,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.nightly
 def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) -> None:
     """By the scheme of its URL; nothing of the sessions is in the local database."""
     site = attach("acme", "[steersman.stores]\nacme = acme:make\nwrong = acme:wrong\n", STORE)
@@ -593,6 +594,7 @@ def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) ->
     assert json.loads(place.run("sessions", "list", "--json").stdout)["sessions"] == []
 
 
+@pytest.mark.nightly
 def test_an_installed_store_needs_no_package_of_another(place: Place, attach: Attach) -> None:
     """The doctor looks at its home, and a home moves to it, also where PostgreSQL's extra is missing."""
     site = attach("acme", "[steersman.stores]\nacme = acme:make\n", STORE)

@@ -384,6 +384,7 @@ def test_it_runs_in_the_background(place: Place, serve) -> None:
         socket.create_connection((host, int(port)), seconds(30))
 
 
+@pytest.mark.nightly
 def test_other_machines_are_served_with_encryption_only(place: Place, serve) -> None:
     """Without a certificate another address is refused, with what to do."""
     serve(Text("Hello."))
@@ -393,6 +394,7 @@ def test_other_machines_are_served_with_encryption_only(place: Place, serve) -> 
     assert "serve.certificate" in ran.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("port", ["99999", "-1"])
 def test_a_port_that_cannot_be_is_a_usage_error(place: Place, port: str) -> None:
     """It is said before anything is opened, and names the option."""
@@ -420,6 +422,7 @@ def test_a_port_that_is_taken_is_named(place: Place, serve) -> None:
         ("[serve]\ncertificate = '/nowhere/a.pem'\nkey = '/nowhere/b.pem'", "/nowhere/a.pem"),
     ],
 )
+@pytest.mark.nightly
 def test_a_wrong_configuration_is_said_alike(place: Place, serve, table: str, words: str) -> None:
     """In the background as in the foreground: the same exit code, and the same message once."""
     serve(Text("Hello."), rest=table)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 
 from steersman.cli.app import whole_program
 from steersman.cli.chat_options import named_sessions
@@ -97,6 +98,7 @@ def fault(line: str) -> str:
     return ""
 
 
+@pytest.mark.nightly
 def test_every_hint_can_be_typed() -> None:
     """It has a command, and what that needs."""
     found = hints()

@@ -10,7 +10,7 @@ from simulation.seeds import KINDS, play, play_fresh
 
 RecordProperty = Callable[[str, Any], None]
 
-SESSIONS, GOALS, LOOPS, ELSEWHERE = 150, 80, 60, 40
+SESSIONS, GOALS, LOOPS, ELSEWHERE = 80, 40, 30, 20
 CHUNKS, CHUNK = 8, 100
 FIXED, MOST, AT_A_TIME = 1_200, 12_000, 400
 OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}

@@ -430,8 +430,8 @@ CELLS = {
 }
 """The interfaces that reach a session in each place."""
 DAILY = {
-    "here": ("library", "page", "editor", "room"),
-    "elsewhere": ("lines", "control", "library"),
+    "here": ("library", "page"),
+    "elsewhere": ("lines", "control"),
     "nobody": ("mailbox",),
 }
 """Those that `make test` compares."""

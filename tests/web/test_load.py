@@ -29,6 +29,7 @@ def script(place: Place, words: int) -> None:
     Path(place.home / "config.toml").write_text("\n".join(lines), "utf-8")
 
 
+@pytest.mark.nightly
 def test_a_power_cut_loses_nothing_and_tells_nothing_twice(
     place: Place, served: Start, port: str
 ) -> None:
