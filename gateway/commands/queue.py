@@ -220,8 +220,8 @@ def resume_queue(
     again = " ".join(f"#{of} was reverted: `/queue resume {of}` runs it again." for of in left)
     if not answer.get("ok", True) or not count:
         waits = any(item["state"] == "pending" for item in items.values())
-        elsewhere = saved_queue.kept_elsewhere(client)
-        nothing = "The queue is not held." if waits else f"Nothing waits.{elsewhere}"
+        kept = saved_queue.kept_elsewhere(client)
+        nothing = "The queue is not held." if waits else f"Nothing waits.{kept}"
         return _reply(answer, f"{going or nothing} {again}".rstrip())
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
