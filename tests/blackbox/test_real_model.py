@@ -144,3 +144,25 @@ def test_a_conversation_is_summed_up_in_a_small_window(place: Place) -> None:
         chat.wait("turn_ended", timeout=LONG)
     chat.send("/compact keep the name of the boat")
     chat.wait("compacted", timeout=LONG)
+
+
+def test_tests_are_repaired_by_the_shipped_workflow(place: Place) -> None:
+    """The agent's goal is reached when its gate passes and the judge, the same model, agrees."""
+    ready(place, LARGER)
+    (place.folder / "stats.py").write_text(BUG)
+    (place.folder / "test_stats.py").write_text(TEST)
+    ran = place.run("run", "--yes", "fix-tests", "--var", "test=python3 -B -m unittest -q")
+    assert ran.returncode == 0, ran.stderr
+    assert (place.folder / "test_stats.py").read_text() == TEST
+    check = (sys.executable, "-B", "-m", "unittest", "-q")
+    assert not subprocess.run(check, cwd=place.folder, capture_output=True).returncode
+
+
+def test_a_goal_with_a_judge_ends(place: Place) -> None:
+    """The turn that makes the file is the only one: the judge sees that it is there."""
+    ready(place, LARGER)
+    chat = place.chat("--yes")
+    chat.send("/goal there is a file hello.py that prints Hello")
+    ended = chat.wait("goal", state="achieved", timeout=LONG)
+    assert ended["turns_used"] <= 2
+    assert (place.folder / "hello.py").exists()
