@@ -260,7 +260,8 @@ def kept_elsewhere(client: SessionClient) -> str:
     if found is None:
         return ""
     name, count = found.row.session, counted(len(found.items), "item")
-    return f" Session {name} has {count} saved: `/queue restore {name}` brings them here."
+    what = "it" if len(found.items) == 1 else "them"
+    return f" Session {name} has {count} saved: `/queue restore {name}` brings {what} here."
 
 
 def change(client: SessionClient, message: m.QueueChange) -> dict[str, Any]:
