@@ -168,9 +168,8 @@ def test_a_child_in_the_background_goes_on_when_told(family, gate: Gate) -> None
     chat.wait("turn_ended", status="completed", session=chat.session)
     chat.send("/stop")
     chat.wait("stopped", session=chat.session)
-    chat.send("/queue resume")
+    resumed = chat.ask("/queue resume")
     assert chat.wait("child_ended", status="completed")["name"] == "kid"
-    (resumed,) = chat.seen("result", name="queue")
     assert resumed["data"]["children"] == ["kid"]
     assert "kid goes on" in resumed["text"]
     assert chat.close() == 0

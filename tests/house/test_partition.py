@@ -144,6 +144,13 @@ def test_each_rule_has_its_test(daily: Any) -> None:
 
 
 def test_the_day_is_short(daily: Any, measured: dict[str, Part]) -> None:
-    """What `make test` runs took little enough when it was measured."""
-    run = [part for module, part in measured.items() if daily.get(module)]
+    """What `make test` always runs took little enough when it was measured.
+
+    The tests of an extension come to it where the extension was touched, and in continuous integration.
+    """
+    run = [
+        part
+        for module, part in measured.items()
+        if daily.get(module) and not module.startswith("extensions/")
+    ]
     assert sum(part.seconds for part in run) < MOST_SECONDS

@@ -120,7 +120,7 @@ class Chats:
                 for room, (found, unsure) in enumerate(map(_answers, self._all_texts()))
             )
 
-        until(is_answered, f"answers on {self._platform}", patience)
+        until(is_answered, f"answers on {self._platform}", quiet=patience)
 
     def wait_backlog(self) -> None:
         """Wait until not too many messages wait for their answers."""
@@ -131,7 +131,7 @@ class Chats:
             heard = sum(map(len, self.decided())) if self.crowd.gaps else len(self.said)
             return heard - sum(len(labels) + unsure for labels, unsure in found) < _BACKLOG
 
-        until(is_short, f"answers on {self._platform}", 240.0)
+        until(is_short, f"answers on {self._platform}", quiet=240.0)
 
     # What came of it ----------------------------------------------------------------------------------
 
@@ -217,7 +217,9 @@ class Chats:
         wrong: list[str] = []
         if not self.crowd.gaps:
             until(
-                lambda: not self.lost(), 120.0, f"decisions on {self._platform}: {self.lost()[:3]}"
+                lambda: not self.lost(),
+                lambda: f"decisions on {self._platform}: {self.lost()[:3]}",
+                quiet=120.0,
             )
         self.settle()
         if lost := self.lost():
@@ -227,7 +229,7 @@ class Chats:
             self.settle()
         before = self._all_texts()
         self.ask_again()
-        until(self._has_all, f"`!again` on {self._platform}", 120.0)
+        until(self._has_all, f"`!again` on {self._platform}", quiet=120.0)
         return wrong + faults_of(self.journals(), before, self._all_texts(), self.again)
 
     def _has_all(self) -> bool:

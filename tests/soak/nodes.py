@@ -272,17 +272,17 @@ class Nodes:
         """Wait until each message is decided, resume the queues, and wait until all turns have ended."""
         began = time.monotonic()
         self._fleet.wait_awake()
-        until(lambda: not self._unread(), "the decisions", 120.0)
+        until(lambda: not self._unread(), "the decisions", quiet=120.0)
         resume = {"name": "queue resume", "arguments": {}}
         for session in sessions:
             request = {"method": "command", "params": resume, "user": ""}
             store.post(session, m.Lane.DATA, request)
-        until(lambda: not self._unread(), "the decisions about what is held", 120.0)
+        until(lambda: not self._unread(), "the decisions about what is held", quiet=120.0)
 
         def is_idle() -> bool:
             return not any(row.waiting + row.interrupted for row in store.sessions())
 
-        until(is_idle, "the end of all turns", 120.0 + self._count / 5)
+        until(is_idle, "the end of all turns", quiet=120.0 + self._count / 5)
         self._longest = time.monotonic() - began
 
     def _changes(self) -> list[Change]:

@@ -81,7 +81,7 @@ def test_a_machine_dies(place: Place, own_server: Callable[..., PostgresServer])
                 primary.kill()
                 replica.execute("SELECT pg_promote()")
                 say(store, posted, 4)
-                until(lambda: not any(map(store.unconsumed, sessions)), "the end", 90.0)
+                until(lambda: not any(map(store.unconsumed, sessions)), "the end", quiet=90.0)
                 nodes[1].signal(signal.SIGCONT)
                 for at, session in enumerate(sessions):
                     keys = [f"{session}-{turn * SESSIONS + at}" for turn in range(ROUNDS)]

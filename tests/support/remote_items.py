@@ -189,9 +189,10 @@ class ManyItems:
 
     def _until_effects(self, count: int, run: subprocess.Popen[str]) -> None:
         """Wait until so many items have been carried out; then the run still goes on."""
-        patience = 60 + self._count / 50
         until(
-            lambda: len(self._bench.traces("effects")) >= count or run.poll() is not None, patience
+            lambda: len(self._bench.traces("effects")) >= count or run.poll() is not None,
+            f"{count} effects",
+            quiet=60 + self._count / 50,
         )
 
     def _until_gone(self) -> None:

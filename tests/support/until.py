@@ -12,7 +12,7 @@ PAUSE = 0.01
 """Seconds between two looks, which leave the processor to what is waited for."""
 
 
-def until(holds: Callable[[], Any], what: Any = "", quiet: float = 60.0) -> Any:
+def until(holds: Callable[[], Any], what: Any = "", *, quiet: float = 60.0) -> Any:
     """Ask until the answer is true, and return it; `what` is said, or called and said, if it never is."""
     give_up, pause = time.monotonic() + seconds(quiet), threading.Event()
     while not (found := holds()):
@@ -21,6 +21,6 @@ def until(holds: Callable[[], Any], what: Any = "", quiet: float = 60.0) -> Any:
     return found
 
 
-async def looked_until(holds: Callable[[], Any], what: Any = "", quiet: float = 60.0) -> Any:
+async def looked_until(holds: Callable[[], Any], what: Any = "", *, quiet: float = 60.0) -> Any:
     """Do so in a thread; what holds is asked there."""
-    return await asyncio.to_thread(until, holds, what, quiet)
+    return await asyncio.to_thread(until, holds, what, quiet=quiet)

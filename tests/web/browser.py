@@ -131,7 +131,7 @@ class Browser:
             text = self.run("return document.body.innerText")
             return f"{condition} {arguments}\n{text}\n{self.complaints()}"
 
-        return until(lambda: self.run(f"return ({condition})", *arguments), seen, timeout)
+        return until(lambda: self.run(f"return ({condition})", *arguments), seen, quiet=timeout)
 
     def wait_text(self, text: str, place: str = "body", timeout: float = WAIT) -> None:
         """Wait until a text is somewhere below an element."""
