@@ -166,6 +166,7 @@ class Player:
         self._pace = pace
         self._changed = threading.Condition()
         self._heard: list[Event] = []
+        self._known = 0  # events up to the one that the last step waited for
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -199,7 +200,6 @@ class Player:
         while not app.is_running:
             if self._is_over.wait(0.01):
                 return False
-        mark = len(self._heard)
         if step.says:
             screen.write(f"\n[tour] {step.says}\n", ends_answer=True)
             if self._is_over.wait(self._pace * READING * len(step.says)):
@@ -213,20 +213,25 @@ class Player:
         if step.key:
             self.is_done = step is self._steps[-1]
             _press(app, [KeyPress(key) for key in step.key])
-        if step.until and not self._came(step, mark):
+        if step.until and not self._came(step):
             if not self._is_over.is_set():
                 screen.write("[tour] This took too long, so the tour ends here.")
             return False
         return not self._is_over.wait(self._pace * WORKING / 2) or self.is_done
 
-    def _came(self, step: TourStep, mark: int) -> bool:
-        """Wait for the event of a step that comes after those that were known before it."""
+    def _came(self, step: TourStep) -> bool:
+        """Wait for the event of a step, which comes after the one that the step before waited for.
+
+        It may have come while that step still paused.
+        """
 
         def is_there() -> bool:
-            return self._is_over.is_set() or any(
-                all(event.get(name) == value for name, value in step.until.items())
-                for event in self._heard[mark:]
-            )
+            while self._known < len(self._heard):
+                event = self._heard[self._known]
+                self._known += 1
+                if all(event.get(name) == value for name, value in step.until.items()):
+                    return True
+            return self._is_over.is_set()
 
         with self._changed:
             return self._changed.wait_for(is_there, LONGEST) and not self._is_over.is_set()
