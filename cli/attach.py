@@ -202,4 +202,6 @@ def _recall(
             at = Stamp(seq=None, time=iso(time.time()), session=session)
             return list(told_saved(store, Trash(Paths.of(environ).state), row.folder, at))
         redactor = redactor_of(environ, row.folder)
-        return said_in(store, session, upto, turns, redactor, has_questions=has_questions)
+        return said_in(
+            store, session, upto, turns, redactor, running=turn, has_questions=has_questions
+        )

@@ -13,6 +13,9 @@ from ..journal.entries import (
     Queued,
     Recovered,
     Steered,
+    ToolEnded,
+    ToolIntended,
+    ToolRefused,
     TurnStarted,
 )
 from ..journal.record import messages_of
@@ -20,7 +23,7 @@ from ..journal.recovery import backwards, load_record
 from ..journal.store import Store, StoredEntry
 from ..machines import protocol as m
 from .events.contract import Event, NoticeEvent, Stamp
-from .events.translation import answer_event, translate
+from .events.translation import answer_event, call_ended, tool_started, translate
 from .wording.formats import iso, sender
 from .wording.redaction import Redactor
 from .wording.terminal import clean
@@ -30,6 +33,8 @@ SAID_LINES = 3
 ANSWER_LINES = 8
 """Lines of the last answer that are shown: its last ones."""
 
+MOST_CALLS = 20
+"""Ended calls of the turn that runs that are shown: its last ones."""
 LONGEST = 400
 """Characters of a line that are shown."""
 
@@ -66,14 +71,23 @@ def _beside(who: str, lines: list[str]) -> list[str]:
 
 
 def said_in(
-    store: Store, session: str, upto: int, turns: int, redactor: Redactor, *, has_questions: bool
+    store: Store,
+    session: str,
+    upto: int,
+    turns: int,
+    redactor: Redactor,
+    *,
+    running: str = "",
+    has_questions: bool,
 ) -> list[Event]:
     """Return what was said in the last turns up to an entry, as events: the whole answers in any case.
 
-    `has_questions`: with a notice for each message of a person, and what was recovered if nothing has run
-    since.
+    `has_questions`: with a notice for each message of a person, the calls of the turn `running` that have
+    ended, and what was recovered if nothing has run since.
     """
     found: list[Event] = []
+    ended = dict[str, float]()
+    """When each ended call of the turn that runs had ended, in seconds since the epoch."""
     has_run = False
     for stored in backwards(store, session, upto if turns else 0):
         entry = decode_entry(stored.data)
@@ -82,6 +96,9 @@ def said_in(
             for answer in answer_event(entry, at):
                 answer["text"] = redactor.text(answer["text"])
                 found.append(answer)
+        elif isinstance(entry, ToolEnded | ToolRefused | ToolIntended):
+            if has_questions and entry.turn == running:
+                found += _ended_call(entry, stored.time, ended, at, redactor)
         elif has_questions and isinstance(entry, Recovered) and not has_run:
             events = translate(entry, load_record(store, session, upto), at)
             found += [event for event in events if event["type"] == "recovered"]
@@ -93,6 +110,25 @@ def said_in(
             if not turns:
                 break
     return found[::-1]
+
+
+def _ended_call(
+    entry: ToolEnded | ToolRefused | ToolIntended,
+    time: float,
+    ended: dict[str, float],
+    at: Stamp,
+    redactor: Redactor,
+) -> Iterator[Event]:
+    """Yield the event of a call's end, or of the beginning of one that has ended, with what it took."""
+    if not isinstance(entry, ToolIntended):
+        if len(ended) < MOST_CALLS:
+            ended[entry.call] = time
+            end = call_ended(entry, at)
+            yield {**end, "output": redactor.text(end["output"])}
+    elif entry.call in ended:
+        begun = tool_started(entry, at)
+        took = round(ended[entry.call] - time, 3)
+        yield {**begun, "arguments": redactor.data(begun["arguments"]), "elapsed": took}
 
 
 def _notices(

@@ -387,15 +387,8 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             ]
         case e.ToolIntended():
             return [tool_started(entry, at)]
-        case e.ToolEnded():
-            return [_tool_ended(entry, entry.end, at)]
-        case e.ToolRefused():
-            refused = _tool_ended(entry, m.CallEnd(status="failed"), at)
-            refused["status"] = entry.status
-            refused["reason"] = entry.reason
-            if entry.is_unanswered:
-                refused["unanswered"] = True
-            return [refused]
+        case e.ToolEnded() | e.ToolRefused():
+            return [call_ended(entry, at)]
         case e.LimitReached():
             return [compaction.of_limits(entry, at)]
         case e.NoProgress():
@@ -450,11 +443,11 @@ def tool_started(entry: e.ToolIntended, at: c.Stamp) -> c.ToolStartedEvent:
     )
 
 
-def _tool_ended(
-    entry: e.ToolEnded | e.ToolRefused, end: m.CallEnd, at: c.Stamp
-) -> c.ToolEndedEvent:
+def call_ended(entry: e.ToolEnded | e.ToolRefused, at: c.Stamp) -> c.ToolEndedEvent:
+    """Return the event of a tool call that has ended, or was refused."""
     lines, output = compaction.output_of(entry)
-    return c.ToolEndedEvent(
+    end = entry.end if isinstance(entry, e.ToolEnded) else m.CallEnd(status="failed")
+    ended = c.ToolEndedEvent(
         type="tool_ended",
         **at,
         turn=entry.turn,
@@ -466,6 +459,12 @@ def _tool_ended(
         lines=lines,
         output=output,
     )
+    if isinstance(entry, e.ToolRefused):
+        ended["status"] = entry.status
+        ended["reason"] = entry.reason
+        if entry.is_unanswered:
+            ended["unanswered"] = True
+    return ended
 
 
 def _mode(mode: str, at: c.Stamp) -> list[c.Event]:

@@ -52,7 +52,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     """
     agent = stage.agent
     agent.when("hello", says("Good day."))
-    agent.when(WISH, uses(call("shell", command=gate.command)))
+    agent.when(WISH, uses(call("shell", command="echo seven"), call("shell", command=gate.command)))
     agent.when("only the bright ones", says("There are four."))
     agent.when("and the faint ones", says("Too many."))
     chat = stage.place.chat("--yes")
@@ -67,6 +67,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     ann = attached(stage, "last", *(["--plain"] if face == "plain" else []))
     assert any(f"Attached to session {chat.session}" in row for row in ann.rows)
     assert any("user: hello" in row for row in ann.rows)
+    assert any("echo seven" in row for row in ann.rows)
     assert any(f"{newer.session} is newer, but no program has it open" in row for row in ann.rows)
     if face == "prompt":
         ann.has_bar("working")

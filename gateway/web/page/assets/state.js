@@ -131,7 +131,7 @@ export class UsageView {
     const { usage } = dump;
     const rows = [["folder", el("code", dump.folder)], ["agent", dump.agent], ["model", dump.model],
       ["used", `${amount(usage.input)} tokens in, ${amount(usage.output)} out`], ["cost", usage.cost ? `$${usage.cost.toFixed(4)}` : ""],
-      ["worked", seconds(dump.seconds || 0)]];
+      ["in turns", seconds(dump.seconds || 0)]];
     this.node.hidden = false;
     fill(this.body, rows.filter(([, value]) => value).map(([name, value]) => [el("dt", name), el("dd", value)]));
   }
