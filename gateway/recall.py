@@ -127,7 +127,7 @@ def _ended_call(
             yield {**end, "output": redactor.text(end["output"])}
     elif entry.call in ended:
         begun = tool_started(entry, at)
-        took = round(ended[entry.call] - time, 3)
+        took = round(max(0.0, ended[entry.call] - time), 3)
         yield {**begun, "arguments": redactor.data(begun["arguments"]), "elapsed": took}
 
 
