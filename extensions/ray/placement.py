@@ -20,7 +20,7 @@ from ...machines.errors import ToolError, UsageError
 from ...ports.placement import PlacedResult, RemoteCommand
 from ...ports.process.own_python import module_command, search_path
 from ...ports.process.pipe import LONGEST, PipeProcess
-from ...ports.process.process import Process, Processes
+from ...ports.process.process import Process, Processes, ProcessSpec
 from ...ports.tools.environment import clean_environment
 from ...ports.tools.place import find_place, open_folder
 from ...workflows.config import Config
@@ -35,6 +35,7 @@ _LEAVE = 5.0  # seconds for a driver to end in order
 _ATTEMPTS = 2  # a command that was not given to a worker may be given again
 _MOST_FILES = 10_000
 _CHUNK = 1 << 20
+_WAITING = ("/bin/sleep", "2147483647")
 
 
 class EndedCommand(PlacedResult):
@@ -94,6 +95,7 @@ class RayPlacement:
             "allow": list(config.tools.environment),
         }
         self._driver: asyncio.Task[RayDriver] | None = None
+        self._witnesses: dict[Path, asyncio.Task[Process]] = {}
         self._is_closed = False
 
     @staticmethod
@@ -108,7 +110,21 @@ class RayPlacement:
     ) -> Process:
         """Hand over a command. Raises `ToolError`."""
         inputs = await asyncio.to_thread(_inputs_of, command)
+        await self._attest(command.process.alive)
         return _RayProcess(self, command, inputs, on_output)
+
+    async def _attest(self, alive: Path | None) -> None:
+        """Have the time of `alive` set when this program is gone, also if it is killed.
+
+        It writes the files of the commands itself, where the supervisor of a command would attest that
+        they are the command's. So one supervises a process that only waits. Raises `ToolError`.
+        """
+        if alive is None or self._is_closed:
+            return
+        if alive not in self._witnesses:
+            spec = ProcessSpec(argv=_WAITING, cwd=alive.parent, alive=alive)
+            self._witnesses[alive] = asyncio.create_task(self._processes.spawn(spec))
+        await asyncio.shield(self._witnesses[alive])
 
     async def driver(self) -> RayDriver:
         """Return the driver, started again if it died. Raises `ToolError`.
@@ -134,6 +150,10 @@ class RayPlacement:
             await asyncio.wait([starting])
             if not starting.exception():
                 await starting.result().aclose()
+        for witness in self._witnesses.values():
+            with suppress(ToolError):
+                (process := await witness).stop(0.0)
+                await process.wait()
 
 
 class RayDriver:

@@ -97,6 +97,11 @@ class ManyItems:
         self._until_effects(moment, run)
         run.kill()
         run.wait()
+        self._until_gone()
+        known = max(file.stat().st_mtime_ns for file in self._bench.place.home.rglob("alive-*"))
+        made = (self._bench.place.folder / "out").iterdir()
+        if late := [file.name for file in made if file.stat().st_ctime_ns > known]:
+            self.wrong.append(f"a revert would take {late} for a person's")
         return self._decide("the owner was")
 
     def _workers_are_killed(self, moments: list[int], words: list[str]) -> list[str]:
@@ -126,12 +131,12 @@ class ManyItems:
     def _is_reverted(self) -> None:
         began = time.monotonic()
         reverted = self._bench.place.start("sessions", "revert", "last")
-        _, errors = reverted.communicate()
+        said, errors = reverted.communicate()
         self.figures["seconds of the revert"] = round(time.monotonic() - began, 1)
         out = self._bench.place.folder / "out"
         if reverted.returncode or out.exists():
             left = [str(path.relative_to(out)) for path in (out, *out.rglob("*"))][:10]
-            self.wrong.append(f"the revert left {left}: {errors}")
+            self.wrong.append(f"the revert left {left}: {said}{errors}")
         alive = [*self._bench.place.processes().values(), *map(str, slots(self._cluster))]
         self.wrong += [f"a process is left: {process}" for process in alive]
 
