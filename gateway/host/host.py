@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ...actors.agent_profile import AgentProfile
-from ...actors.runtime import REPLY_TIMEOUT, Runtime
+from ...actors.runtime import REPLY_TIMEOUT, Runtime, new_session_id
 from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.store import Lease, Store
@@ -136,9 +136,9 @@ class Host:
         with ExitStack() as undoing:
             if opened.servers is not None:
                 undoing.callback(opened.servers.close)
-            session = self.runtime.open_new(
-                folder, opened.profile, self.observers.of, session=session
-            )
+            session = session or new_session_id()
+            conversation = self._expected(session, folder)
+            self.runtime.open_new(folder, opened.profile, self.observers.of, session=session)
             undoing.pop_all()
         self.event_bus.wait_for(session)
         for notice in opened.notices:
@@ -147,7 +147,7 @@ class Host:
             opened.servers.attend(session)
         if is_first and plan is None and self.is_kept:
             self._announce_saved(session, folder)
-        return self._talk(session, folder)
+        return self._talk(conversation)
 
     def resume(
         self, session: str, servers: Sequence[McpServer] = (), *, hears_mail: bool = False
@@ -159,19 +159,20 @@ class Host:
         self._welcome()
         if not hears_mail and self.store.unconsumed(session):
             self.take_in(session)
-        opened: list[PreparedSession] = []
+        opened: list[tuple[PreparedSession, SessionClient]] = []
 
         def profile_of(record: SessionRecord) -> AgentProfile:
-            opened.append(self.opener.existing(record, servers))
-            return opened[-1].profile
+            found = self.opener.existing(record, servers)
+            opened.append((found, self._expected(session, Path(record.folder))))
+            return found.profile
 
         record = self.runtime.open_existing(session, profile_of, self.observers.of)
+        found, conversation = opened[-1]
         self.event_bus.wait_for(session)
-        for found in opened:
-            if found.servers is not None:
-                found.servers.attend(session)
-            for notice in found.notices:
-                self.publisher(session).notice(notice)
+        if found.servers is not None:
+            found.servers.attend(session)
+        for notice in found.notices:
+            self.publisher(session).notice(notice)
         if self.opener.is_outdated(record):
             self.publisher(session).notice(CHANGED)
         if record.imported_from:
@@ -179,19 +180,31 @@ class Host:
                 f"This session was imported from {record.imported_from}. What was allowed, granted "
                 "or chosen there does not hold here; you are asked again."
             )
-        conversation = self._talk(session, Path(record.folder))
+        self._talk(conversation)
         asked = self.launch.model
         if asked and asked != record.wanted_model and record.run is None:
             conversation.ask(m.PolicyChange(model=asked))
         return conversation
 
-    def _talk(self, session: str, folder: Path) -> SessionClient:
-        conversation = self._conversation(session, folder)
+    def _expected(self, session: str, folder: Path) -> SessionClient:
+        """Return the conversation about a session that is being opened.
+
+        It is there before anybody is told that the session has started, and asks for something.
+        """
+        conversation = SessionClient(self, session, folder)
+        self.event_bus.expect(session, lambda: self._register(conversation))
+        return conversation
+
+    def _register(self, conversation: SessionClient) -> None:
+        self.conversations[conversation.session] = conversation
+
+    def _talk(self, conversation: SessionClient) -> SessionClient:
+        self._register(conversation)
         if self.launch.mode:
             conversation.ask(m.PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
             self.upkeep.keep_within_budget()
-            self.endpoint.mail.read(session)
+            self.endpoint.mail.read(conversation.session)
         return conversation
 
     def abandon(self, reason: str, hint: str) -> list[Lease]:
@@ -222,7 +235,9 @@ class Host:
             lambda name: (self.publisher(name),),
             is_offline=True,
         )
-        return self._conversation(session, Path(record.folder), record.wanted_model)
+        conversation = SessionClient(self, session, Path(record.folder), record.wanted_model)
+        self._register(conversation)
+        return conversation
 
     def take_in(self, session: str) -> None:
         """Decide about the messages in the mailbox of a session that no process has open.
@@ -307,8 +322,3 @@ class Host:
         """Tell the listeners of every open session what goes wrong around them."""
         for session in tuple(self.conversations):
             self.publisher(session).notice(text)
-
-    def _conversation(self, session: str, folder: Path, model: str = "") -> SessionClient:
-        conversation = SessionClient(self, session, folder, model)
-        self.conversations[session] = conversation
-        return conversation

@@ -28,6 +28,7 @@ class EventBus:
         self._listeners: dict[str, tuple[Listener, ...]] = {}  # by session; of all sessions: ""
         self._lock = threading.Condition()
         self._open: set[str] = set()
+        self._expected: dict[str, Callable[[], None]] = {}
         self._seqs: dict[str, int] = {}
         self._parents: dict[str, str] = {}
         self._streamed: dict[str, tuple[TextEvent, list[str]]] = {}
@@ -75,6 +76,12 @@ class EventBus:
 
         return leave
 
+    def expect(self, session: str, started: Callable[[], None]) -> None:
+        """Call `started` once when a session has started, before anybody is told; any thread."""
+        with self._lock:
+            self._expected[session] = started
+            self._open.discard(session)
+
     def wait_for(self, session: str) -> None:
         """Block until a session has started, or its store failed; not for the publisher's thread.
 
@@ -95,6 +102,7 @@ class EventBus:
         elif event["type"] in _ENDS_TEXT:
             self._streamed.pop(session, None)
         elif event["type"] in ("session_started", "error"):
+            self._expected.pop(session, lambda: None)()
             self._open.add(session)
             self._lock.notify_all()
 

@@ -33,6 +33,26 @@ def test_a_session_that_is_about_to_be_let_go_is_not_open(
     assert (queue.ok, "is finalized" in queue.text) == (False, True)
 
 
+def test_who_hears_that_a_session_has_started_reaches_it(
+    begin: Callable[..., Host], tmp_path: Path
+) -> None:
+    """New or taken up again: its conversation is there before anybody is told."""
+    host = begin()
+    reached = list[bool]()
+    host.event_bus.subscribe(
+        lambda event: (
+            event["type"] == "session_started"
+            and reached.append(host.open_conversation(event["session"]) is not None)
+        )
+    )
+
+    talk = host.begin(tmp_path / "project")
+    talk.leave()
+    host.resume(talk.session)
+
+    assert reached == [True, True]
+
+
 DELEGATES = """
 [[answer]]
 match = "^go$"
