@@ -11,6 +11,7 @@ from typing import Any, Never
 from ...machines.errors import SteersmanError
 from ...machines.people import Person
 from ..commands.command import CommandCall, Reply
+from ..commands.help import explained, help_
 from ..commands.registry import NAMES, call
 from ..library import Rejected, SessionHandle
 from .event_messages import for_a_room
@@ -21,7 +22,7 @@ from .room_session import RoomSession
 
 log = logging.getLogger("steersman.chat")
 
-NOT_HERE = ("exit", "quit", "detach", "new", "resume")
+NOT_HERE = ("exit", "detach", "new", "resume")
 """Commands that are about a terminal."""
 AGAIN = "again"
 """The command of a room that says once more what may not have arrived."""
@@ -29,6 +30,7 @@ _AGAIN, _MORE = "/" + AGAIN, "/" + MORE
 STEER, REMOVE = ("steer",), ("remove", "drop", "pop")
 """What a reply to a message that waits says, to do something else than change it."""
 _STRANGERS = 1_000  # names that are remembered as refused
+_KEYS = f"!{MORE} says what was cut, !{AGAIN} what may not have arrived."
 _YES = {"yes": "allow", "ok": "allow", "no": "deny"}
 _LATE = (
     "That is at work already, and was not changed: say what is different, or `!edit-last TEXT` takes "
@@ -166,8 +168,12 @@ class RoomInbox:
     ) -> None:
         """Carry out a command, as it was typed or as data, and say what came of it."""
         name = command[1:].split(None, 1)[0].lower() if isinstance(command, str) else ""
-        if name in NOT_HERE:
+        declared = NAMES.get(name)
+        if declared is not None and declared.name in NOT_HERE:
             text = f"!{name} is for a terminal, not for a room."
+        elif declared is help_:
+            said = str(command).partition(" ")[2]
+            text = for_a_room(explained(said.strip(), (), _KEYS, left_out=NOT_HERE).text)
         else:
             key = f"{self._room.ours}{about.message}"
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
 from ..client import SessionClient
@@ -20,14 +20,22 @@ def help_(
     client: SessionClient, name: Annotated[str, Argument("GROUP|COMMAND", is_rest=True)] = ""
 ) -> Reply:
     """List the groups, or explain the commands of a group, or one command with its verbs."""
+    templates = [name for name in client.templates() if name not in DECLARED]
+    return explained(name, templates, "? lists the keys.")
+
+
+def explained(
+    name: str, templates: Sequence[str], more: str, *, left_out: Collection[str] = ()
+) -> Reply:
+    """Explain a group or a command, or list them all, with `more` below; some commands are left out."""
     wanted = name.lower().removeprefix("/")
-    there = [*DECLARED.values(), *installed_commands().values()]
+    commands = [*DECLARED.values(), *installed_commands().values()]
+    there = [declared for declared in commands if declared.name not in left_out]
     shown = [declared for group in GROUPS for declared in there if declared.group == group]
     rows = [declared for declared in shown if " " not in declared.name]
     if not wanted:
-        templates = [name for name in client.templates() if name not in DECLARED]
-        data = {**_data(rows), "templates": templates}
-        return Reply(data=data, text=_overview(rows, templates))
+        data = {**_data(rows), "templates": [*templates]}
+        return Reply(data=data, text=f"{_overview(rows, templates)} {more}")
     found = [declared for declared in there if wanted in (declared.name, *declared.aliases)]
     of_group = [declared for declared in rows if declared.group == wanted]
     rows = [verb for declared in found for verb in (declared, *declared.verbs.values())]
@@ -59,7 +67,7 @@ def _overview(rows: Sequence[Command[...]], templates: Sequence[str]) -> str:
     ]
     if templates:
         lines.append(f"{'yours':<{width}}  {' '.join(f'/{name}' for name in templates)}")
-    return "\n".join([*lines, "/help GROUP or /help COMMAND explains. ? lists the keys."])
+    return "\n".join([*lines, "/help GROUP or /help COMMAND explains."])
 
 
 def _explained(row: Command[...]) -> str:

@@ -25,7 +25,7 @@ def test_the_tour_shows_what_it_says(place: Place) -> None:
             "Steering with #3",
             "[Steered] #3",
             "[tour] Esc stops the turn",
-            "Ended: processes",
+            "Ended: process",
             "Reverted 2 files",
             "Saved, with 1 interrupted and 1 waiting",
             "#1 [INTERRUPTED]: make all the files blue",

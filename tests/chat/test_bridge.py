@@ -481,6 +481,25 @@ def test_commands_of_somebody_with_the_usual_rights(desk: Desk, line: str, said:
     play(story())
 
 
+def test_help_lists_what_a_room_has(desk: Desk) -> None:
+    """With its marks and its own commands, and without those of a terminal."""
+    desk.answers(Text("x"))
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            await server.say("@bo", "!help")
+            await server.seen("!queue")
+            said = server.find("!queue")[1].text
+            await server.say("@bo", "!help quit")
+            await server.seen("No command or group")
+        assert "!more says" in said
+        assert not {"!exit", "!detach", "!new", "!resume"} & {*said.split()}
+        assert "lists the keys" not in said
+
+    play(story())
+
+
 def test_only_what_is_addressed_is_heard_where_a_room_says_so(desk: Desk) -> None:
     """People can talk to each other in a room of that kind, also about what the gateway is called."""
     model = desk.answers(Text("Yes?"), Text("And?"), Text("Well."))
