@@ -44,11 +44,14 @@ def salvaged(database: bytes, log: bytes) -> SalvagedRows:
     read: set[int] = set()
     for key, row in records(pages_of(database, log)):
         match row:
-            case (str(session), int(seq), int() | float() as time, str(text)) if seq > 0:
+            case (str(session), int(seq), int() | float() as time, str(text), *hashes) if (
+                seq > 0 and not any(isinstance(one, str) for one in hashes)
+            ):
                 found.entries.setdefault(session, {}).setdefault(seq, (float(time), text))
             case (str(session), int(), str(), int(seq), int() | float(), str(), *_) if len(row) in (
                 6,
                 8,
+                9,
             ):
                 known = found.rows.get(session)
                 if known is None or known[3] <= seq:

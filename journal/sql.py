@@ -8,6 +8,7 @@ The functions run inside a transaction of the caller, or are one statement; none
 from typing import Any, Protocol
 
 from ..machines.errors import StoreDamaged
+from .chain import Linked
 from .encoding import decode, decode_row, readable
 from .store import (
     REMEMBERED,
@@ -60,11 +61,11 @@ def read_row(sql: Sql, session: str) -> SessionRow:
 
 def read_position(sql: Sql, session: str) -> Position:
     """Read the newest lease and the last entry of a session; raises `UnknownSession`."""
-    found = sql.row("SELECT epoch, node, seq FROM home.sessions WHERE session = ?", session)
+    found = sql.row("SELECT epoch, node, seq, head FROM home.sessions WHERE session = ?", session)
     if found is None:
         raise unknown_session(session)
-    epoch, node, seq = found
-    return Position(epoch=epoch, node=node, seq=seq)
+    epoch, node, seq, head = found
+    return Position(epoch=epoch, node=node, seq=seq, head=head)
 
 
 def read_snapshot(sql: Sql, session: str, upto: int = LAST) -> Snapshot | None:
@@ -101,6 +102,17 @@ def read_entries(sql: Sql, session: str, after: int, upto: int) -> tuple[StoredE
     return tuple(
         StoredEntry(seq=seq, time=time, data=decode(_what(sql, session, f"entry {seq}"), data))
         for seq, time, data in found
+    )
+
+
+def read_links(sql: Sql, session: str, after: int, number: int) -> list[Linked]:
+    """Read entries as they are stored, with their hashes; none that cannot be read fails."""
+    return sql.rows(
+        "SELECT seq, time, data, hash FROM home.entries WHERE session = ? AND seq > ?"
+        " ORDER BY seq LIMIT ?",
+        session,
+        after,
+        number,
     )
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from . import sql
+from .chain import Linked
 from .sql import Sql
 from .store import (
     ANSWERS_KEPT,
@@ -54,6 +55,15 @@ class SqlStore:
         """Read the journal in pages, so that memory does not grow with its length."""
         last = self.position(session).seq
         return self._pages(session, max(0, after), last if upto is None else min(upto, last))
+
+    def links(self, session: str) -> Iterator[Linked]:
+        """Read all entries as they are stored, with their hashes, in pages."""
+        after = 0
+        while page := self._read(
+            session, partial(sql.read_links, session=session, after=after, number=_PAGE)
+        ):
+            yield from page
+            after = page[-1][0]
 
     def row(self, session: str) -> SessionRow:
         """Read what a list shows of one session."""

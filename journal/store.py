@@ -8,7 +8,7 @@ from the writer thread (`commit`) or from a command that has nothing else to do.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import field
@@ -16,6 +16,7 @@ from msgspec import field
 from ..machines.errors import LeaseLost, MachineError, StoreError, UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
+from .chain import Linked
 from .lock import Owner
 
 _ID = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -58,11 +59,12 @@ class Lease(Value):
 
 
 class Position(Value):
-    """Where a session's journal stands: the newest lease, and the number of the last entry."""
+    """Where a session's journal stands: the newest lease, number and hash of the last entry."""
 
     epoch: int
     node: str
     seq: int
+    head: bytes = b""
 
 
 DAMAGED = "damaged"
@@ -304,6 +306,10 @@ class Store(Protocol):
 
     def position(self, session: str) -> Position:
         """Read what the next commit is compared with; `node` is empty if the session was released."""
+        ...
+
+    def links(self, session: str) -> Iterator[Linked]:
+        """Read all entries as they are stored, whatever they say, with their hashes (`chain.py`)."""
         ...
 
     def sessions(self) -> list[SessionRow]:

@@ -7,9 +7,10 @@ has those that PostgreSQL runs, too.
 from version n to n+1 and runs in one transaction with the change of that number. Never edit a
 migration that was released: add one. `application_id` tells our file from any other SQLite database.
 
-`sessions.seq` is the last sequence number of the session, `epoch` the number of its claims,
-`node` the owner to ring. A consumed message keeps its row, emptied, for `ANSWERS_KEPT` seconds with its
-reply; for ever when it has a client id: the same id must not run twice, however late it comes again.
+`sessions.seq` is the last sequence number of the session, `head` the hash of that entry (`chain.py`),
+`epoch` the number of its claims, `node` the owner to ring. A consumed message keeps its row, emptied, for
+`ANSWERS_KEPT` seconds with its reply; for ever when it has a client id: the same id must not run twice,
+however late it comes again.
 `AUTOINCREMENT` keeps message ids rising when rows go. The tables of nodes are in `node_tables.py`.
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 
 from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
 from . import sql
+from .chain import Linked, chained
 from .connection import Connection
 from .encoding import EncodedCommit, encode_row, posted, readable_entries
 from .sql import Sql
@@ -122,6 +124,10 @@ MIGRATIONS: tuple[str, ...] = (
         since    REAL NOT NULL,
         beat     REAL NOT NULL
     ) WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE sessions ADD COLUMN head BLOB NOT NULL DEFAULT x'';
+    ALTER TABLE entries ADD COLUMN hash BLOB NOT NULL DEFAULT x'';
     """,
 )
 
@@ -228,13 +234,17 @@ def write_commits(
 
     Raises `MachineError` if one does not follow its journal: then the transaction must not commit.
     """
-    results = [_write_row(connection, commit) for commit in commits]
-    kept = [commit for commit, is_kept in zip(commits, results, strict=True) if is_kept]
+    written = [_write_row(connection, commit) for commit in commits]
     connection.change_many(
-        "INSERT INTO entries (session, seq, time, data) VALUES (?, ?, ?, ?)",
-        [(commit.lease.session, *entry) for commit in kept for entry in commit.entries],
+        "INSERT INTO entries (session, seq, time, data, hash) VALUES (?, ?, ?, ?, ?)",
+        [
+            (commit.lease.session, *linked)
+            for commit, links in zip(commits, written, strict=True)
+            for linked in links or ()
+        ],
     )
-    for commit in kept:
+    results = [links is not None for links in written]
+    for commit in (commit for commit, is_kept in zip(commits, results, strict=True) if is_kept):
         if commit.consumed:
             _consume(connection, commit.lease.session, commit.consumed, now)
         if commit.snapshot is not None:
@@ -344,22 +354,28 @@ def unread_sessions(connection: Sql, node: str) -> list[str]:
     return [session for (session,) in found]
 
 
-def _write_row(connection: Connection, commit: EncodedCommit) -> bool:
-    """Count the entries and show the row; False if the lease is lost."""
-    lease, number = commit.lease, len(commit.entries)
+def _write_row(connection: Connection, commit: EncodedCommit) -> list[Linked] | None:
+    """Count the entries and show the row; return the entries with hashes, none if the lease is lost."""
+    lease = commit.lease
     found = connection.row(
-        "UPDATE sessions SET seq = seq + ?, updated = ?, row = ?"
-        " WHERE session = ? AND epoch = ? AND node = ? RETURNING seq",
-        number,
-        commit.updated,
-        commit.row,
+        "SELECT seq, head FROM sessions WHERE session = ? AND epoch = ? AND node = ?",
         lease.session,
         lease.epoch,
         lease.node,
     )
-    if found is not None:
-        commit.check_follows(found[0] - number)
-    return found is not None
+    if found is None:
+        return None
+    last, head = found
+    links = chained(head, lease.session, commit.entries)
+    connection.change(
+        "UPDATE sessions SET seq = ?, head = ?, updated = ?, row = ? WHERE session = ?",
+        commit.check_follows(last),
+        links[-1][3] if links else head,
+        commit.updated,
+        commit.row,
+        lease.session,
+    )
+    return links
 
 
 def _consume(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated
 
@@ -18,14 +19,20 @@ from ...gateway.host.host import Host
 from ...gateway.host.offline_writer import writing
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.reach import SessionReach
+from ...gateway.views.evidence import check_signature, kept_heads, sign, verified
 from ...gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
 from ...gateway.wording.formats import size_text
 from ...gateway.wording.redaction import redactor_of
 from ...journal import entries as e
-from ...machines.errors import SteersmanError, UsageError
+from ...journal.chain import ChainFault, ChainReport, Kept
+from ...journal.codec import encode_whole
+from ...journal.store import Store
+from ...machines.errors import SteersmanError, StoreDamaged, UnknownSession, UsageError
+from ...ports.tools.text import counted
 from ...workflows.config import load
 from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
+from ..exit_codes import DONE, FAILED
 from ..options import Json, Session, argument, flag, option
 from ..output import escaped, show_either, show_lines, warn
 from ..stored import stored
@@ -82,12 +89,17 @@ def export_session(
     file: Annotated[Path | None, argument("[FILE]", "If left out, standard output.")] = None,
     form: Annotated[str, option("FORMAT", "markdown or json.", "--format")] = "",
     whole: Annotated[bool, flag("--whole", "JSON with all data, including secrets.")] = False,
+    key: Annotated[
+        Path | None, option("KEY", "Sign FILE with this SSH key: FILE.sig.", "--sign")
+    ] = None,
 ) -> None:
     """Write a session as Markdown, or as JSON for `sessions import`.
 
     Example: steersman sessions export last session.json
     """
     form = form or ("json" if file is not None and file.suffix == ".json" else "markdown")
+    if key is not None and file is None:
+        raise UsageError("what goes to standard output is not signed", "name a FILE")
     if form not in FORMATS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
     with stored(os.environ) as store:
@@ -106,7 +118,8 @@ def export_session(
             except OSError as error:
                 hint = "name a file that does not exist yet"
                 raise SteersmanError(f"`{file}` was not written: {error.strerror}", hint) from error
-            warn(f"{row.session}: {file}")
+            signature = f", signed in {sign(file, key)}" if key is not None else ""
+            warn(f"{row.session}: {file}{signature}")
 
 
 def import_session(
@@ -114,13 +127,20 @@ def import_session(
     new_id: Annotated[
         bool, flag("--new-id", "Import it under a new id if it exists already.")
     ] = False,
+    signers: Annotated[
+        Path | None,
+        option("FILE", "Take only what one of these signed, as in ssh's allowed_signers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Import an exported session; runs nothing.
 
+    A file that was changed after its export is refused.
+
     Example: steersman sessions import session.json
     """
     paths, here = Paths.of(os.environ), Path.cwd()
+    signer = check_signature(file, signers) if signers is not None else ""
     data, agent = read_export(file), load(paths, here, os.environ).default_agent
     name = secrets.token_hex(4) if new_id else ""
     with closing(open_store(paths)) as store:
@@ -131,7 +151,58 @@ def import_session(
         if was_new
         else f"{session} is here already."
     )
-    show_either({"session": session, "new": was_new}, text, as_json)
+    text += f" Signed by {signer}." if signer else ""
+    about = {"signer": signer} if signer else {}
+    show_either({"session": session, "new": was_new, **about}, text, as_json)
+
+
+def verify_session(
+    session: Annotated[str, argument("[ID]", "A session; if left out, with `--all`, each.")] = "",
+    all_of_them: Annotated[bool, flag("--all", "All sessions of the home.")] = False,
+    heads: Annotated[
+        Path | None, option("FILE", "What `--json` printed before: it must still hold.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Say whether a session's journal is as it was written, by its chain of hashes.
+
+    Prints the newest hash, which stands for the whole journal: keep it elsewhere to prove more. Exits
+    with 1, and the first entry that does not fit.
+
+    Example: steersman sessions verify --all
+    """
+    if bool(session) == all_of_them:
+        raise UsageError("which session?", "name one, or give `--all`")
+    kept = kept_heads(heads) if heads is not None else {}
+    with stored(os.environ) as store:
+        names = [row.session for row in store.sessions()]
+        if all_of_them:
+            names += sorted(kept.keys() - set(names))
+        else:
+            names = [named_session(store, session).session]
+        found = [(name, _verified(store, name, kept.get(name))) for name in names]
+    data = [{"session": name, **encode_whole(report)} for name, report in found]
+    text = "\n".join(starmap(_chain_line, found))
+    show_either({"sessions": data}, text or "There are no sessions.", as_json)
+    return FAILED if any(report.fault for _, report in found) else DONE
+
+
+def _verified(store: Store, session: str, kept: Kept | None) -> ChainReport:
+    try:
+        return verified(store, session, kept)
+    except UnknownSession:
+        gone = ChainFault(seq=1, what="is missing, with its session")
+        return ChainReport(entries=0, unproven=0, head="", fault=gone)
+    except StoreDamaged as damage:
+        fault = ChainFault(seq=0, what=f"cannot be read: {damage.message}")
+        return ChainReport(entries=0, unproven=0, head="", fault=fault)
+
+
+def _chain_line(session: str, report: ChainReport) -> str:
+    if report.fault is not None:
+        return f"{session}: entry {report.fault.seq} {report.fault.what}"
+    bare = f", {report.unproven} of them without a hash" if report.unproven else ""
+    return f"{session}: {counted(report.entries, 'entry')} as written{bare}; {report.head}"
 
 
 def delete_session(

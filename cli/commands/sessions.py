@@ -44,6 +44,7 @@ from .session_changes import (
     fork_session,
     import_session,
     rename_session,
+    verify_session,
 )
 from .session_command import EXCEPTIONS, twin
 
@@ -349,6 +350,7 @@ _BY_HAND: Mapping[str, Callable[..., int | None]] = {
     "export": export_session,
     "trace": trace_session,
     "import": import_session,
+    "verify": verify_session,
     "delete": delete_session,
     "prune": prune_sessions,
 }

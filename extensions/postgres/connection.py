@@ -42,7 +42,7 @@ except ModuleNotFoundError as missing:
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 
-VERSION = 1
+VERSION = 2
 """The version of the tables that this program writes; see `home.about` for the one that is there."""
 
 _SCHEMA = lazy_pattern(r"[a-z_][a-z0-9_]{0,50}")
@@ -327,7 +327,7 @@ def check_about(address: PostgresAddress, found: Sequence[tuple[Any, ...]]) -> i
     if version < VERSION:
         raise StoreTooOld(
             f"`{address.shown}` has version {version}, and this program writes version {VERSION}",
-            "`steersman home init URL` upgrades it, when all nodes are of this version.",
+            "`steersman home init URL` upgrades it; nodes of the version before may go on meanwhile.",
         )
     return int(number)
 

@@ -71,6 +71,7 @@ class PostgresStore(SqlStore):
         self._line = line
         self._presence = presence
         self._nodes = PostgresNodes(line, presence)
+        self._heads: dict[str, tables.Head] = {}
 
     @classmethod
     def open(
@@ -143,6 +144,7 @@ class PostgresStore(SqlStore):
 
     def release(self, lease: Lease) -> None:
         """Give the session back. Idempotent."""
+        self._heads.pop(lease.session, None)
         self._nodes.release_many([lease])
 
     def is_owned(self, session: str) -> bool:
@@ -169,9 +171,9 @@ class PostgresStore(SqlStore):
         def write(raw: Any) -> set[Lease]:
             snapshots = group.snapshots()
             if not snapshots:
-                return tables.write_group(raw, group, now)
+                return tables.write_group(raw, group, now, self._heads)
             with raw.transaction():
-                kept = tables.write_group(raw, group, now)
+                kept = tables.write_group(raw, group, now, self._heads)
                 for lease, snapshot in snapshots:
                     if lease in kept:
                         sql.write_snapshot(raw, lease.session, snapshot)

@@ -7,9 +7,10 @@ connection inside `PostgresConnection.run`; a group of commits is one statement.
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...journal.chain import Linked, chained
 from ...journal.encoding import EncodedCommit, encode_row, posted, readable_entries
 from ...journal.sql import Sql
 from ...journal.store import (
@@ -34,7 +35,8 @@ CREATE TABLE home.sessions (
     seq     bigint NOT NULL DEFAULT 0,
     updated float8 NOT NULL,
     state   text NOT NULL,
-    row     text NOT NULL
+    row     text NOT NULL,
+    head    bytea NOT NULL DEFAULT ''
 ) WITH (fillfactor = 70);
 CREATE INDEX ON home.sessions (root);
 CREATE INDEX ON home.sessions (node) WHERE node <> '';
@@ -43,6 +45,7 @@ CREATE TABLE home.entries (
     seq     bigint NOT NULL,
     time    float8 NOT NULL,
     data    text NOT NULL,
+    hash    bytea NOT NULL DEFAULT '',
     PRIMARY KEY (session, seq)
 );
 CREATE TABLE home.snapshots (
@@ -101,6 +104,13 @@ CREATE TABLE home.nodes (
 CREATE SEQUENCE home.locks AS int CYCLE;
 """
 
+UPGRADES = {
+    1: "ALTER TABLE home.sessions ADD COLUMN head bytea NOT NULL DEFAULT '';"
+    " ALTER TABLE home.entries ADD COLUMN hash bytea NOT NULL DEFAULT ''"
+}
+"""What brings the tables of a version to the next one, and is passed over by programs of that version."""
+_OLDEST = 1
+
 _OWN = (
     b"="  # begins the id of a client; other messages have one of ours, so that a repeat is noticed
 )
@@ -108,16 +118,20 @@ _OURS = b"~"
 
 
 def create_tables(raw: Raw) -> bool:
-    """Make the schema and its tables; False if they are there already."""
+    """Make the schema and its tables, or bring them to today's version; False if there were some."""
     with raw.transaction():
         raw.rows("SELECT pg_advisory_xact_lock(hashtext(%s))", f"steersman {raw.schema}")
         found = raw.rows("SELECT to_regclass(%s) IS NOT NULL", f'"{raw.schema}".about')
         if found[0][0]:
+            for (version,) in raw.rows("SELECT version FROM home.about FOR UPDATE"):
+                for step in range(version, VERSION):
+                    raw.rows(UPGRADES[step])
+                    raw.rows("UPDATE home.about SET version = %s", step + 1)
             return False
         raw.rows(f'CREATE SCHEMA IF NOT EXISTS "{raw.schema}"')
         raw.rows(SCHEMA)
         number = secrets.randbelow(1 << 31)
-        raw.rows("INSERT INTO home.about VALUES (%s, %s, %s)", VERSION, VERSION, number)
+        raw.rows("INSERT INTO home.about VALUES (%s, %s, %s)", VERSION, _OLDEST, number)
     return True
 
 
@@ -158,6 +172,11 @@ def is_as_created(raw: Raw, row: SessionRow) -> bool:
 # A group of commits -------------------------------------------------------------------------------
 
 
+Head = tuple[int, int, bytes]
+"""Epoch, number and hash of the newest entry of a session."""
+_NO_HEAD: Head = (0, 0, b"")
+
+
 class GroupError(Exception):
     """A commit of a group does not follow its journal; nothing was written. See `explain_group`."""
 
@@ -168,6 +187,7 @@ class Group:
     def __init__(self, commits: Sequence[EncodedCommit]) -> None:
         self.commits = commits
         self.parts: dict[Lease, list[EncodedCommit]] = {}
+        self.heads: dict[Lease, Head] = {}
         for commit in commits:
             self.parts.setdefault(commit.lease, []).append(commit)
         seen = set[int]()
@@ -182,8 +202,28 @@ class Group:
                         raise missing_message(commit.lease.session, id)
                     seen.add(id)
 
-    def values(self) -> tuple[Any, ...]:
-        """Return the columns of the leases, the entries, and the messages, each as an array."""
+    def needs(self, known: Mapping[str, Head]) -> list[str]:
+        """Name the sessions whose head is not `known` as of the entry before the group's."""
+        return [
+            lease.session
+            for lease, part in self.parts.items()
+            if (first := _first(part)) is not None
+            and known.get(lease.session, _NO_HEAD)[:2] != (lease.epoch, first - 1)
+        ]
+
+    def values(self, known: Mapping[str, Head]) -> tuple[Any, ...]:
+        """Return the columns of the leases, the entries, and the messages, each as an array.
+
+        `known` are the heads of the sessions; `heads` are then those after the group.
+        """
+        links: dict[Lease, list[Linked]] = {}
+        for lease, part in self.parts.items():
+            epoch, last, head = known.get(lease.session, _NO_HEAD)
+            entries = (entry for commit in part for entry in commit.entries)
+            links[lease] = chained(head, lease.session, entries)
+            if links[lease]:
+                epoch, (last, _, _, head) = lease.epoch, links[lease][-1]
+            self.heads[lease] = epoch, last, head
         leases = [
             (
                 lease.session,
@@ -194,14 +234,14 @@ class Group:
                 part[-1].updated,
                 part[-1].state,
                 part[-1].row,
+                self.heads[lease][2] if links[lease] else b"",
             )
             for lease, part in self.parts.items()
         ]
         entries = [
-            (lease.session, lease.epoch, *entry)
-            for lease, part in self.parts.items()
-            for commit in part
-            for entry in commit.entries
+            (lease.session, lease.epoch, *linked)
+            for lease, found in links.items()
+            for linked in found
         ]
         read = [
             (lease.session, lease.epoch, id, reply)
@@ -209,7 +249,7 @@ class Group:
             for commit in part
             for id, reply in commit.consumed
         ]
-        return (*_columns(leases, 8), *_columns(entries, 5), *_columns(read, 4))
+        return (*_columns(leases, 9), *_columns(entries, 6), *_columns(read, 4))
 
     def snapshots(self) -> list[tuple[Lease, tuple[int, bytes]]]:
         """List the newest snapshot of each lease."""
@@ -235,19 +275,19 @@ def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> tuple[list[Any], ..
 _COMMIT = """
 WITH given AS (
     SELECT * FROM unnest(%b::text[], %s::bigint[], %b::text[], %s::bigint[], %s::bigint[],
-        %s::float8[], %b::text[], %b::text[])
-    AS given (session, epoch, node, first, number, updated, state, row)
+        %s::float8[], %b::text[], %b::text[], %b::bytea[])
+    AS given (session, epoch, node, first, number, updated, state, row, head)
 ), kept AS (
     UPDATE home.sessions AS stored SET seq = stored.seq + given.number, updated = given.updated,
-        state = given.state, row = given.row
+        state = given.state, row = given.row, head = coalesce(nullif(given.head, ''), stored.head)
     FROM given WHERE stored.session = given.session AND stored.epoch = given.epoch
         AND stored.node = given.node
     RETURNING stored.session, stored.epoch, stored.seq - given.number AS before, given.first
 ), added AS (
-    INSERT INTO home.entries (session, seq, time, data)
-    SELECT entry.session, entry.seq, entry.time, entry.data
-    FROM unnest(%b::text[], %s::bigint[], %s::bigint[], %s::float8[], %b::text[])
-        AS entry (session, epoch, seq, time, data)
+    INSERT INTO home.entries (session, seq, time, data, hash)
+    SELECT entry.session, entry.seq, entry.time, entry.data, entry.hash
+    FROM unnest(%b::text[], %s::bigint[], %s::bigint[], %s::float8[], %b::text[], %b::bytea[])
+        AS entry (session, epoch, seq, time, data, hash)
     JOIN kept USING (session, epoch)
 ), read AS (
     SELECT read.session, read.id, read.reply
@@ -269,14 +309,22 @@ FROM kept
 """Writes a group, or nothing: the cast to a number fails where a commit does not follow its journal."""
 
 
-def write_group(raw: Raw, group: Group, now: float) -> set[Lease]:
-    """Write a group, and return whose leases hold; raises `GroupError` if one does not follow."""
+def write_group(raw: Raw, group: Group, now: float, known: dict[str, Head]) -> set[Lease]:
+    """Write a group, and return whose leases hold; raises `GroupError` if one does not follow.
+
+    `known` are the heads of sessions as this process has left them, which are read where they lack.
+    """
+    if lacking := group.needs(known):
+        read = "SELECT session, epoch, seq, head FROM home.sessions WHERE session = ANY(%s)"
+        known |= {session: tuple(head) for session, *head in raw.rows(read, lacking)}
     try:
-        found = raw.rows(_COMMIT, *group.values(), now)
+        found = raw.rows(_COMMIT, *group.values(known), now)
     except (errors.InvalidTextRepresentation, errors.UniqueViolation) as fault:
         raise GroupError from fault
     kept = {(session, epoch) for session, epoch, _, _ in found}
-    return {lease for lease in group.parts if (lease.session, lease.epoch) in kept}
+    leases = {lease for lease in group.parts if (lease.session, lease.epoch) in kept}
+    known |= {lease.session: group.heads[lease] for lease in leases}
+    return leases
 
 
 def explain_group(raw: Raw, group: Group) -> None:

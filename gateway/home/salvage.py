@@ -112,7 +112,7 @@ def _session(store: Store, found: SalvagedRows, session: str, lost: Path) -> tup
             folder=str(opened.get("folder", "")),
             parent=str(opened.get("parent", "")),
             created=kept[0][0].time if kept else 0.0,
-            place=str(row[7]) if len(row) == 8 else "",
+            place=str(row[7]) if len(row) >= 8 else "",
         )
         if kept or not length:
             store.create(made)

@@ -34,8 +34,9 @@ from ...workflows.foreign_file import read_foreign
 from ..host.offline_writer import writing
 from ..wording.formats import document_lines, iso
 from ..wording.redaction import Redactor
+from .evidence import check_file, with_hashes
 
-FORMAT, VERSION = "steersman-session", 1
+FORMAT, VERSION = "steersman-session", 2
 LIMIT = 256 * 1024 * 1024
 """Bytes of a file that is imported."""
 _DEEPEST = (
@@ -134,7 +135,7 @@ def _id(turn: str) -> str:
 
 
 def exported(store: Store, row: SessionRow, redactor: Redactor | None) -> Iterator[str]:
-    """Yield the lines of a session's journal as one JSON document.
+    """Yield the lines of a session's journal as one JSON document, with a chain of hashes.
 
     Without `redactor` secrets stay in it.
     """
@@ -145,8 +146,9 @@ def exported(store: Store, row: SessionRow, redactor: Redactor | None) -> Iterat
         for stored in store.entries(row.session, 0, row.seq)
     )
     if redactor is None:
-        return document_lines(head, "entries", entries, is_ascii=True)
-    return document_lines(redactor.data(head), "entries", map(redactor.data, entries))
+        return document_lines(head, "entries", with_hashes(row.session, entries), is_ascii=True)
+    told = with_hashes(row.session, map(redactor.data, entries))
+    return document_lines(redactor.data(head), "entries", told)
 
 
 def markdown(store: Store, row: SessionRow, redactor: Redactor) -> Iterator[str]:
@@ -197,11 +199,15 @@ def read_export(path: Path) -> dict[str, Any]:
         raise UsageError(
             f"`{path}` is no session", "`steersman sessions export ID` makes such files"
         )
-    if data.get("version") != VERSION:
+    if data.get("version") not in (1, VERSION):
         raise UsageError(
             f"`{path}` has version {data.get('version')}; this program knows {VERSION}",
             "a later version of steersman wrote it: update this one",
         )
+    if data["version"] != 1:  # which had no hashes
+        about, listed = data.get("session"), data.get("entries")
+        session = str(about.get("id")) if is_table(about) else ""
+        check_file(session, listed if is_list(listed) else [], str(path))
     return data
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +81,80 @@ def test_a_session_moves_to_another_home(command: Any, told: Path, tmp_path: Pat
         ("[", "is not JSON"),
         ("{}", "is no session"),
         (json.dumps({**data, "version": 9}), "has version 9"),
-        (json.dumps({**data, "entries": data["entries"][1:]}), "entry 1 is missing"),
-        (json.dumps({**data, "entries": data["entries"][:1] * 2}), "entry 2 is missing"),
+        (json.dumps({**data, "entries": data["entries"][1:]}), "entry 1 is not as it was exported"),
+        (json.dumps(data).replace("what is", "what was"), "is not as it was exported"),
+        (json.dumps({**data, "version": 1, "entries": data["entries"][1:]}), "entry 1 is missing"),
+        (
+            json.dumps({**data, "version": 1, "entries": data["entries"][:1] * 2}),
+            "entry 2 is missing",
+        ),
     ):
         file.write_text(broken)
         refused = command("sessions", "import", str(file), STEERSMAN_HOME=str(tmp_path / "third"))
         assert (refused.code, text in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH's client is not installed")
+def test_a_signed_file_is_taken_from_its_signer_alone(
+    command: Any, told: Path, tmp_path: Path
+) -> None:
+    """As git has it: a key signs, and a list says whose key it is; what was changed is refused."""
+    for name in ("ann", "bob"):
+        key = ("-t", "ed25519", "-N", "", "-C", name, "-f", str(tmp_path / name))
+        subprocess.run(["ssh-keygen", "-q", *key], check=True)
+    file, signers, other = tmp_path / "one.json", tmp_path / "signers", str(tmp_path / "other")
+    signers.write_text(f"ann {(tmp_path / 'ann.pub').read_text()}")
+    take = ("sessions", "import", str(file), "--signers", str(signers), "--json")
+
+    refused = command("sessions", "export", "last", "--format", "json", "--sign", "k")
+    assert (refused.code, "standard output is not signed" in refused.err) == (2, True)
+    command("sessions", "export", "last", str(file), "--sign", str(tmp_path / "ann"))
+    taken = command(*take, STEERSMAN_HOME=other)
+    assert json.loads(taken.out)["signer"] == "ann", taken.err
+
+    whole = file.read_text()
+    file.write_text(whole + " ")
+    changed = command(*take, STEERSMAN_HOME=other)
+    assert (changed.code, "the signature does not hold" in changed.err) == (1, True)
+    file.unlink()
+    command("sessions", "export", "last", str(file), "--sign", str(tmp_path / "bob"))
+    foreign = command(*take, STEERSMAN_HOME=other)
+    assert (foreign.code, "the signature does not hold" in foreign.err) == (1, True)
+
+
+def test_a_journal_is_verified(command: Any, told: Path, tmp_path: Path) -> None:
+    """One UPDATE is found, also in a snapshot; heads that were kept find a journal that was made anew."""
+    (session,) = listed(command)
+    kept = tmp_path / "heads.json"
+    first = command("sessions", "verify", "--all", "--json")
+    kept.write_text(first.out)
+    (row,) = json.loads(first.out)["sessions"]
+    said = command("sessions", "verify", session)
+    assert (first.code, said.code) == (0, 0)
+    assert said.out == f"{session}: {row['entries']} entries as written; {row['head']}\n"
+
+    def verified(statement: str, *more: str) -> tuple[int, str]:
+        """Look through a home of the same, in whose database a statement was run."""
+        home = tmp_path / "altered"
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(told, home)
+        connection = apsw.Connection(str(home / "state" / "journal.db"))
+        connection.execute(statement)
+        connection.close()
+        found = command("sessions", "verify", "--all", *more, STEERSMAN_HOME=str(home))
+        return found.code, found.out
+
+    altered = "UPDATE entries SET data = replace(data, 'what is', 'what was') WHERE seq = 2"
+    assert verified(altered) == (1, f"{session}: entry 2 was changed\n")
+    shorter = "DELETE FROM entries WHERE seq > 3; DELETE FROM snapshots; "
+    shorter += "UPDATE sessions SET seq = 3, head = (SELECT hash FROM entries WHERE seq = 3)"
+    assert verified(shorter)[0] == 0
+    assert verified(shorter, "--heads", str(kept)) == (
+        1,
+        f"{session}: entry 4 is missing, of which the hash was kept\n",
+    )
+    gone = "DELETE FROM entries; DELETE FROM snapshots; DELETE FROM inbox; DELETE FROM sessions"
+    assert verified(gone, "--heads", str(kept))[0] == 1
 
 
 def test_markdown_is_for_reading(command: Any, told: Path, secret: str) -> None:

@@ -11,6 +11,11 @@ from steersman.machines.errors import StoreDamaged
 Damage = Callable[[str], Store]
 
 
+def in_schema(url: str, statement: str) -> str:
+    """Return statements that are run in the schema of a home."""
+    return f'SET search_path = "{url.partition("schema=")[2]}"; {statement}'
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
     """Make a home with two sessions, run a statement in its database, and open it again."""
@@ -40,9 +45,7 @@ def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
 
     def run(statement: str) -> Store:
         if request.param == "postgres":
-            schema = url.partition("schema=")[2]
-            server = request.getfixturevalue("postgres_server")
-            server.execute(statement.replace("UPDATE ", f'UPDATE "{schema}".'))
+            request.getfixturevalue("postgres_server").execute(in_schema(url, statement))
             opened: Store = PostgresStore.open(url)
         else:
             raw = apsw.Connection(str(home / "journal.db"))

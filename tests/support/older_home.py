@@ -5,6 +5,8 @@ from pathlib import Path
 import apsw
 
 _BEFORE_PLACES = """
+    ALTER TABLE sessions DROP COLUMN head;
+    ALTER TABLE entries DROP COLUMN hash;
     DROP INDEX sessions_root;
     DROP INDEX sessions_node;
     DROP INDEX inbox_settled;
