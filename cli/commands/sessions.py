@@ -11,14 +11,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+from ...gateway.commands.command import CommandCall
 from ...gateway.commands.registry import COMMANDS
-from ...gateway.commands.revert import revert
+from ...gateway.commands.revert import diff, revert
 from ...gateway.home.home import named_session
 from ...gateway.home.retention import Retention, Swept
 from ...gateway.home.trash import Trash
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.session_info import SessionInfo, described, listed
+from ...gateway.views.comparison import compared, comparison_data, comparison_text
 from ...gateway.wording.formats import age, iso, size_text
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.codec import decode_entry, encode
@@ -27,6 +29,7 @@ from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.conversation import ChatMessage
 from ...machines.errors import SteersmanError, UsageError
+from ...machines.pattern import lazy_pattern
 from ...ports.tools.text import counted
 from ...workflows.config import load
 from ...workflows.home_folder import home_folder
@@ -34,6 +37,7 @@ from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
 from ...workspace.prune import size_of
+from ..exit_codes import DONE
 from ..options import Json, Session, argument, flag, group, option
 from ..output import show, show_document, show_either, show_lines, show_table, warn
 from ..stored import disk_use, stored
@@ -46,9 +50,10 @@ from .session_changes import (
     rename_session,
     verify_session,
 )
-from .session_command import EXCEPTIONS, twin
+from .session_command import EXCEPTIONS, run_on, twin
 
 _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
+_TURN = lazy_pattern(r"t?\d{1,7}")
 _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 
 
@@ -233,6 +238,28 @@ def _said(stored_entry: StoredEntry) -> Iterator[tuple[str, str]]:
 sessions = group("sessions", "steersman sessions list")
 
 
+def diff_session(
+    session: Session,
+    other: Annotated[
+        str, argument("[TURN|OTHER]", "A turn, as 3 or t3, or a session to compare with.")
+    ] = "",
+    as_json: Json = False,
+) -> int:
+    """Show the changes of a turn, or compare two sessions: where they part, and what each came to.
+
+    Example: steersman sessions diff last 4f1c22ab
+    """
+    if not other or _TURN.fullmatch(other):
+        given = {"turn": other} if other else {}
+        return run_on(session, CommandCall(command=diff, arguments=given), as_json=as_json)
+    with stored(os.environ) as store:
+        rows = named_session(store, session), named_session(store, other)
+        redactor = redactor_of(os.environ, rows[0].folder)
+        found = compared(store, *rows)
+    show_either(comparison_data(found, redactor), comparison_text(found, redactor), as_json)
+    return DONE
+
+
 def resume_session(session: Session) -> int:
     """Open a chat on a session; nothing runs until you resume it.
 
@@ -341,6 +368,7 @@ def _told(swept: Swept) -> str:
 _BY_HAND: Mapping[str, Callable[..., int | None]] = {
     "list": list_sessions,
     "show": show_session,
+    "diff": diff_session,
     "resume": resume_session,
     "revert": twin(revert, Session),
     "rename": rename_session,

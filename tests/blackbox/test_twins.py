@@ -43,6 +43,29 @@ def test_what_a_session_did_is_shown(place: Place, session: str) -> None:
     assert files == [{"path": "a.txt", "change": "created"}]
 
 
+def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
+    """Where they part, by entry, and what each came to; one that did the same elsewhere is the same."""
+    again = printed(place, "sessions", "fork", session)["session"]
+    whole = printed(place, "sessions", "diff", session, session)
+    assert (whole["is_same"], whole["first"]) == (True, [None, None])
+    assert whole["facts"][0]["files"] == {"a.txt": [1, 0]}
+    serve(WRITES, Text("Red."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
+    (place.folder / "a.txt").unlink()
+    chat = place.chat("which colour?")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    parted = printed(place, "sessions", "diff", session, chat.session)
+    assert [step["text"] for step in parted["first"]] == ["Blue.", "Red."]
+    assert not parted["is_same"]
+    for facts, name in zip(parted["facts"], (session, chat.session), strict=True):
+        assert (facts["session"], facts["turns"], facts["calls"]) == (name, 1, {"write": 1})
+    shorter = printed(place, "sessions", "diff", session, again)
+    assert (shorter["common"], shorter["first"][1]) == (0, None)
+    said = place.run("sessions", "diff", session, chat.session).stdout
+    assert f"  {chat.session}  t1 (entry " in said
+    assert "answered: Red." in said
+
+
 @checks_data("sessions mode", "sessions busy", "sessions model")
 @checks_data("permissions allow", "permissions forget", "queue on", "queue off", "queue hold")
 def test_a_session_is_set(place: Place, session: str) -> None:

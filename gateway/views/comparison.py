@@ -1,0 +1,193 @@
+"""Two sessions side by side: where they part, and what was asked, called, changed and spent in each.
+
+What is compared is what was said, answered, called and returned, in order; not when, and under which ids.
+Paths in the sessions' own folders count as the same, so that a session can be compared with one that did
+the same elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+from ...journal import entries as e
+from ...journal.codec import decode_entry, encode_whole
+from ...journal.store import SessionRow, Store, StoredEntry
+from ...machines.conversation import ChatMessage, Usage
+from ...machines.value import Value
+from ...ports.tools.text import counted
+from ..wording.formats import one_line
+from ..wording.redaction import Redactor
+
+_SHOWN = 300  # characters of a step
+
+
+class SessionStep(Value):
+    """One step of a session: entry `seq` of `turn`; `kind` is said, answered, asked, called or ended."""
+
+    seq: int
+    turn: str
+    kind: str
+    text: str
+
+
+class SessionFacts(Value):
+    """What a session came to: turns, calls by tool, lines by file, tokens and cost, seconds in all."""
+
+    session: str
+    turns: int
+    model_calls: int
+    calls: dict[str, int]
+    files: dict[str, tuple[int, int]]
+    usage: Usage
+    seconds: float
+
+
+class Comparison(Value):
+    """How many steps are the same; the first that are not, none where one ends before; the facts."""
+
+    common: int
+    first: tuple[SessionStep | None, SessionStep | None]
+    facts: tuple[SessionFacts, SessionFacts]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the sessions do not part."""
+        return self.first == (None, None)
+
+
+def compared(store: Store, left: SessionRow, right: SessionRow) -> Comparison:
+    """Compare two sessions of a home."""
+    count = 0
+    parted: tuple[SessionStep | None, SessionStep | None] = (None, None)
+    for one, other in zip_longest(_steps(store, left), _steps(store, right)):
+        if one is None or other is None or (one.kind, one.text) != (other.kind, other.text):
+            parted = one, other
+            break
+        count += 1
+    return Comparison(common=count, first=parted, facts=(_facts(store, left), _facts(store, right)))
+
+
+def _steps(store: Store, row: SessionRow) -> Iterator[SessionStep]:
+    for stored in store.entries(row.session):
+        entry = decode_entry(stored.data)
+        for kind, text in _told(entry):
+            own = text.replace(row.folder, ".") if row.folder else text
+            yield SessionStep(seq=stored.seq, turn=getattr(entry, "turn", ""), kind=kind, text=own)
+
+
+def _told(entry: e.Entry) -> Iterator[tuple[str, str]]:
+    """Yield what an entry adds to what is compared; the ids of calls are ours, and left out."""
+    match entry:
+        case e.TurnStarted() | e.Steered():
+            yield from (("said", message.text) for message in entry.messages)
+        case e.Answered() | e.AnswerCut():
+            yield from (("answered", message.text) for message in entry.messages if message.text)
+        case e.ToolIntended():
+            yield "called", f"{entry.tool} {json.dumps(entry.arguments, sort_keys=True)}"
+        case e.ToolRefused():
+            yield "ended", f"{entry.tool}: {entry.status}"
+        case e.ToolEnded():
+            yield "ended", f"{entry.tool}: {entry.end.status}\n{_texts(entry.messages)}"
+        case e.QuestionAnswered():
+            yield "asked", entry.choice
+        case e.TurnEnded():
+            yield "ended", f"turn: {entry.status} {entry.reason}".rstrip()
+        case e.Interrupted():
+            yield "ended", f"turn: interrupted, {entry.cause}"
+        case _:
+            return
+
+
+def _texts(messages: tuple[ChatMessage, ...]) -> str:
+    return "\n".join(message.text for message in messages)
+
+
+def _facts(store: Store, row: SessionRow) -> SessionFacts:
+    turns = model_calls = 0
+    calls, files, usage = Counter[str](), dict[str, tuple[int, int]](), Usage()
+    first: StoredEntry | None = None
+    last: StoredEntry | None = None
+    for stored in store.entries(row.session):
+        first, last = first or stored, stored
+        match decode_entry(stored.data):
+            case e.TurnStarted():
+                turns += 1
+            case e.Answered(usage=spent):
+                model_calls, usage = model_calls + 1, usage + spent
+            case e.ToolIntended(tool=tool):
+                calls[tool] += 1
+            case e.ToolEnded(end=end):
+                for file in end.changed:
+                    added, removed = files.get(file.path, (0, 0))
+                    files[file.path] = added + file.added, removed + file.removed
+            case _:
+                continue
+    return SessionFacts(
+        session=row.session,
+        turns=turns,
+        model_calls=model_calls,
+        calls=dict(calls),
+        files=files,
+        usage=usage,
+        seconds=last.time - first.time if first and last else 0.0,
+    )
+
+
+# For people and programs --------------------------------------------------------------------------
+
+
+def comparison_data(found: Comparison, redactor: Redactor) -> dict[str, Any]:
+    """Write a comparison as data."""
+    data: dict[str, Any] = {**encode_whole(found), "is_same": found.is_same}
+    return redactor.data(data)
+
+
+def comparison_text(found: Comparison, redactor: Redactor) -> str:
+    """Write a comparison for people: where the sessions part, then their facts side by side."""
+    names = [facts.session for facts in found.facts]
+    lines = [f"The same in all {counted(found.common, 'step')}."]
+    if not found.is_same:
+        lines = [f"The same for {counted(found.common, 'step')}, then:"]
+        lines += [
+            f"  {name}  {_shown(step, redactor) if step is not None else 'ends here'}"
+            for name, step in zip(names, found.first, strict=True)
+        ]
+    lines.append("")
+    rows = [("", *names), *_side_by_side(*found.facts)]
+    cells = [[redactor.line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def _shown(step: SessionStep, redactor: Redactor) -> str:
+    place = f"{step.turn} " if step.turn else ""
+    return f"{place}(entry {step.seq}) {step.kind}: {one_line(redactor.text(step.text), _SHOWN)}"
+
+
+def _side_by_side(left: SessionFacts, right: SessionFacts) -> Iterator[tuple[str, str, str]]:
+    def row(name: str, *values: object) -> tuple[str, str, str]:
+        one, other = map(str, values)
+        return name, one, other
+
+    yield row("turns", left.turns, right.turns)
+    yield row("model calls", left.model_calls, right.model_calls)
+    for tool in dict.fromkeys([*left.calls, *right.calls]):
+        yield row(tool, left.calls.get(tool, 0), right.calls.get(tool, 0))
+    for path in dict.fromkeys([*left.files, *right.files]):
+        yield row(path, *(_lines(facts.files.get(path)) for facts in (left, right)))
+    yield row("tokens in", left.usage.input, right.usage.input)
+    yield row("tokens out", left.usage.output, right.usage.output)
+    if left.usage.cost or right.usage.cost:
+        yield row("cost", *(f"{facts.usage.cost:.4g}" for facts in (left, right)))
+    yield row("seconds", *(f"{facts.seconds:.1f}" for facts in (left, right)))
+
+
+def _lines(changed: tuple[int, int] | None) -> str:
+    return f"+{changed[0]} -{changed[1]}" if changed is not None else "-"
