@@ -81,7 +81,8 @@ class Permit(Value):
     """Whether a tool call may run, and by which rule of which file.
 
     `refusal` says more of a denial, `why` of a question. `path` is the resolved path that was looked at,
-    with no link in it; `is_outside`: it leads out of the folder.
+    with no link in it; `is_outside`: it leads out of the folder. `is_hold`: it waits for a person,
+    whatever the rules say.
     """
 
     do: Literal["allow", "ask", "deny"]
@@ -91,6 +92,7 @@ class Permit(Value):
     source: str = ""
     refusal: str = ""
     why: str = ""
+    is_hold: bool = False
 
 
 class ToolPolicy(Protocol):

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
 from ..machines.conversation import ToolRequest, ToolSchema
@@ -17,6 +19,8 @@ from ..ports.tools.permission import (
     Permissions,
     Rule,
     exact_rule,
+    hold,
+    hold_line,
     rule_mismatch,
     ruled_as,
     wider_rule,
@@ -118,6 +122,12 @@ class SessionChoices:
         return self.above.mode if self.above is not None else self._record().mode or self._default
 
     @property
+    def holds(self) -> list[Rule]:
+        """What a person holds in the session, and in those above."""
+        own = [hold(*chosen) for chosen in self._record().holds]
+        return own + (self.above.holds if self.above is not None else [])
+
+    @property
     def allowed(self) -> list[Rule]:
         """What a person allowed for the rest of the session, oldest first."""
         own = [wider_rule(*rule) for rule in self._record().allowed]
@@ -182,7 +192,15 @@ class SessionToolPolicy:
         return self._fault_of(place.path)
 
     def permit(self, request: ToolRequest) -> Permit:
-        """Look the call up in the permission rules, then in the table of the modes."""
+        """Look the call up in the permission rules and the table of the modes, then among the holds."""
+        permit, chosen = self._permitted(request), self.choices.holds
+        held = self._permissions.held(request.tool, request.arguments, self._folder, chosen)
+        if held is None or permit.do == "deny":
+            return permit
+        rule, source = hold_line(held), held.source
+        return replace(permit, do="ask", rule=rule, source=source, why="", is_hold=True)
+
+    def _permitted(self, request: ToolRequest) -> Permit:
         decision = self._permissions.decide(
             request.tool, request.arguments, self._folder, self.choices.allowed
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ class Lines:
         client = str(said.get("client_id") or "")
         if "answer" in said:
             choice, reason = said.get("choice", "deny"), said.get("reason") or ""
+            if isinstance(said.get("arguments"), dict):  # of a call that is held
+                choice, reason = "change", json.dumps(said["arguments"])
             self._answer(str(said["answer"]), str(choice), str(reason))
             return False
         if "command" in said:
@@ -89,9 +92,9 @@ class Lines:
                 self.conversation.answer(question, "deny", "there is no person to answer")
 
     def _answer(self, question: str, choice: str, reason: str) -> None:
-        if choice not in ("allow", "always", "deny") and not self._takes_words:
-            text = f"`{choice}` is no choice"
-            self._error("bad_line", text, "choices: allow, always, deny")
+        choices = dict.fromkeys((*m.CHOICES, *m.CHOICES_OF_HOLD))
+        if choice not in choices and not self._takes_words:
+            self._error("bad_line", f"`{choice}` is no choice", f"choices: {', '.join(m.CHOICES)}")
             return
         answer = self.conversation.ask(m.Answer(question=question, choice=choice, reason=reason))
         if not answer.get("ok"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -43,18 +44,26 @@ class QuestionAnswer(Value):
 
 
 class AnswerKey(NamedTuple):
-    """A key that answers a question, as its card shows it."""
+    """A key that answers a question, as its card shows it; without an answer it begins a line for one."""
 
     key: str
     words: str
-    answer: QuestionAnswer
+    answer: QuestionAnswer | None
 
 
 def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
-    """Return the keys for a tool call's question: once, two or three widths of always, no."""
-    if question["kind"] != "permission":
+    """Return the keys for a tool call's question: once, two or three widths of always, no.
+
+    A call that is held may run, with other arguments, or not.
+    """
+    if question["kind"] == "ask":
         return ()
     tool, arguments = exposed(question["tool"]), dict(question["arguments"])
+    no = QuestionAnswer(choice="deny", report=f"You denied `{tool}`.")
+    if question["kind"] == "hold":
+        run = QuestionAnswer(choice="allow", report=f"You let `{tool}` run.")
+        change = AnswerKey("e", "change its arguments", None)
+        return AnswerKey("y", "let it run", run), change, AnswerKey("n", "no", no)
     pattern = offered_pattern(question["tool"], arguments, folder)
     kind = kind_of(question["tool"])
     if pattern:
@@ -79,11 +88,18 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
             report="You allowed every edit in this folder for this session.",
         )
         keys.append(AnswerKey("e", "every edit in this folder", every))
-    no = QuestionAnswer(choice="deny", report=f"You denied `{tool}`.")
     return (*keys, AnswerKey("n", "no", no))
 
 
+def changing(question: QuestionEvent) -> str:
+    """Return the line that lets a call that is held run with other arguments, to be edited."""
+    arguments = json.dumps(dict(question["arguments"]), ensure_ascii=False)
+    return f"/answer {question['id']} change {arguments}"
+
+
 _ELSEWHERE = {
+    "change": "`{}` was let run with other arguments.",
+    "answer": "A person answered in place of `{}`.",
     "allow": "`{}` was allowed once, from elsewhere.",
     "always": "`{}` was allowed for this session, from elsewhere.",
     "deny": "`{}` was denied, from elsewhere.",
@@ -155,9 +171,11 @@ def asked(question: QuestionEvent) -> str:
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
     why = f"{said}\n" if (said := why_asked(question)) else ""
-    return (
-        f"{exposed(question['tool'])}: {what}\n{why}May it run? [y]es, [a]lways, [n]o, then Enter\n"
-    )
+    ways = "[y]es, [a]lways, [n]o, then Enter"
+    if question["kind"] == "hold":
+        why += f"It is held; this lets it run with other arguments: {changing(question)}\n"
+        ways = "[y]es, [n]o, then Enter"
+    return f"{exposed(question['tool'])}: {what}\n{why}May it run? {ways}\n"
 
 
 def why_asked(question: QuestionEvent) -> str:
@@ -185,8 +203,11 @@ def answering(
     if not set(words[1:]) <= POLITE:
         return None
     for known in keys:
-        if words[0] == known.key or (choice == known.answer.choice and known.key != "e"):
-            return known.answer
+        given = known.answer
+        if given and (words[0] == known.key or (choice == given.choice and known.key != "e")):
+            return given
+    if choice in ("change", "answer"):
+        return None  # it needs words of its own, which `/answer` takes
     return QuestionAnswer(choice=choice, report="") if choice in question["options"] else None
 
 

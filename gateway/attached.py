@@ -104,7 +104,8 @@ def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:
         about: dict[str, Any] = {"turn": turn["id"], "call": call["id"]}
         about |= {"tool": call["tool"], "arguments": call["arguments"]}
         if call["state"] == "asking":
-            yield question_asked(QuestionAsked(**about, question=call["question"]), at)
+            about |= {"question": call["question"], "is_hold": call.get("is_hold", False)}
+            yield question_asked(QuestionAsked(**about), at)
         elif call["state"] in ("running", "stopping"):
             elapsed = round(max(0.0, now - call["since"]), 3)
             yield {**tool_started(ToolIntended(**about, step=0), at), "elapsed": elapsed}

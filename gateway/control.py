@@ -259,6 +259,8 @@ class Requests:
             case "answer":
                 given = {"question": params["id"], "choice": params["choice"]}
                 reason = str(params.get("reason") or "")
+                if isinstance(params.get("arguments"), dict):  # of a call that is held
+                    given["choice"], reason = "change", json.dumps(params["arguments"])
                 return await self._run(params, answer.call({**given, "reason": reason}))
             case "command":
                 arguments = _object(params.get("arguments") or {})

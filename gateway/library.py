@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 How = Literal["queue", "steer", "interrupt"]
 Scope = Literal["turn", "last", "undo"]
-Choice = Literal["allow", "always", "deny"]
+Choice = Literal["allow", "always", "change", "answer", "deny"]
 
 MEMORY = "memory:"
 """The home of a program that keeps nothing."""
@@ -465,7 +465,7 @@ class SessionHandle:
     async def answer(
         self, question: str, choice: Choice, reason: str = "", user: str | Person | None = None
     ) -> None:
-        """Answer a question (event `question`).
+        """Answer a question (event `question`) with one of its options; `reason` as `/answer` takes it.
 
         Raises `UsageError` when it is not open, or `user` may not answer it.
         """

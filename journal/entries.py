@@ -172,9 +172,9 @@ class Recovered(SessionEntry):
 
 
 class PolicyChanged(SessionEntry):
-    """A person changed how this session takes messages, its model or its permission mode.
+    """A person changed how this session takes messages, its model, its permission mode or its holds.
 
-    Empty fields stay as they were.
+    Empty fields stay as they were. `holds` are (tool, pattern): such calls wait for a person.
     """
 
     busy_mode: str = ""
@@ -182,6 +182,7 @@ class PolicyChanged(SessionEntry):
     routes: RoutesChoice | None = None
     model: str = ""
     mode: str = ""
+    holds: tuple[tuple[str, str], ...] | None = None
 
 
 class AllowanceGiven(SessionEntry, NoEvent):
@@ -502,7 +503,7 @@ class QuestionAsked(TurnEntry):
 
     `path` is the resolved path that it is about, if there is one; `is_outside`: it leads outside the
     session's folder. Without a `call` the question is whether the turn, whose model calls are used up,
-    goes on.
+    goes on. `is_hold`: the call is held, whether it is allowed or not.
     """
 
     call: str
@@ -514,6 +515,7 @@ class QuestionAsked(TurnEntry):
     path: str = ""
     is_outside: bool = False
     why: str = ""
+    is_hold: bool = False
 
 
 class QuestionAnswered(TurnEntry):
@@ -524,7 +526,10 @@ class QuestionAnswered(TurnEntry):
 
 
 class ToolIntended(TurnEntry):
-    """A tool call is about to start; durable before it does. `path` is what it was allowed for."""
+    """A tool call is about to start; durable before it does. `path` is what it was allowed for.
+
+    `is_changed`: a person has put these arguments in the place of the model's.
+    """
 
     step: int
     call: str
@@ -532,6 +537,7 @@ class ToolIntended(TurnEntry):
     arguments: dict[str, Any]
     is_idempotent: bool = False
     path: str = ""
+    is_changed: bool = False
 
 
 class ToolRefused(TurnEntry):

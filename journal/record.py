@@ -161,6 +161,8 @@ class SessionRecord(Struct, kw_only=True):
     """Where its turns had their copies of files, the newest last; empty: only one place is possible."""
     allowed: tuple[tuple[str, str], ...] = ()
     """Tool and pattern of what is not asked about any more."""
+    holds: tuple[tuple[str, str], ...] = ()
+    """Tool and pattern of the calls that wait for a person."""
     finalize_cause: str = ""
     """Why it is ended permanently."""
     agent_session: str = ""
@@ -364,6 +366,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.chosen_model = entry.model or record.chosen_model
             record.model = entry.model or record.model
             record.mode = entry.mode or record.mode
+            record.holds = record.holds if entry.holds is None else entry.holds
         case e.AllowanceGiven() | e.AllowanceForgotten():
             allowance = (entry.tool, entry.pattern)
             others = tuple(known for known in record.allowed if known != allowance)

@@ -50,6 +50,10 @@ class CallRecord(Value):
     """The question about it, if one was asked."""
     path: str = ""
     """The resolved path that a person was asked about."""
+    is_hold: bool = False
+    """Whether it was asked about because it is held."""
+    is_changed: bool = False
+    """Whether a person has changed its arguments."""
     end: m.CallEnd | None = None
     """How it ended."""
     since: float = 0.0
@@ -255,10 +259,12 @@ def _moved_call(
     match entry:
         case e.QuestionAsked():
             state = moved(CALL, call.state, "ask")
-            asked = {"question": entry.question, "path": entry.path}
-            return replace(call, state=state, since=time, **asked)
+            asked: dict[str, Any] = {"question": entry.question, "path": entry.path}
+            return replace(call, state=state, since=time, is_hold=entry.is_hold, **asked)
         case e.ToolIntended():
-            return replace(call, state=moved(CALL, call.state, "intend"), since=time)
+            state = moved(CALL, call.state, "intend")
+            given = {"arguments": entry.arguments} if entry.is_changed else {}
+            return replace(call, state=state, since=time, is_changed=entry.is_changed, **given)
         case e.ToolRefused():
             state = moved(CALL, call.state, EVENT_OF_REFUSAL[entry.status])
             return replace(call, state=state, since=time, outcome=_outcome(call, entry))

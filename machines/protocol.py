@@ -169,6 +169,8 @@ class Interrupt(Request):
 
 CHOICES = ("allow", "always", "deny")
 """The answers to a tool call's question."""
+CHOICES_OF_HOLD = ("allow", "change", "answer", "deny")
+"""The answers to the question of a call that is held."""
 
 
 def question_id(path: tuple[str, ...], asked: str) -> str:
@@ -186,8 +188,10 @@ class Answer(Request):
     """A person's answer to a question.
 
     To a tool call's question `choice` is allow, always or deny; `reason` is why not, or with `always`
-    the pattern that is allowed from now on, empty for this call. To a step's question it is one of the
-    step's options, by text or number, or free text; `deny` with a reason: no person answers.
+    the pattern that is allowed from now on, empty for this call. To that of a call that is held it is
+    allow, deny, change with other arguments as JSON in `reason`, or answer, with what the model gets in
+    the call's place. To a step's question it is one of the step's options, by text or number, or free
+    text; `deny` with a reason: no person answers.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -258,7 +262,7 @@ class QueueImport(Request):
 
 
 class PolicyChange(Request):
-    """A person chooses how this session takes messages, its model and its permission mode.
+    """A person chooses how this session takes messages, its model, its permission mode, its holds.
 
     What is empty stays.
     """
@@ -269,6 +273,7 @@ class PolicyChange(Request):
     routes: RoutesChoice | None = None
     model: str = ""
     mode: Literal["", "ask", "edits", "plan", "all"] = ""
+    holds: tuple[tuple[str, str], ...] | None = None
 
 
 class Rename(Request):

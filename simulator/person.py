@@ -136,7 +136,11 @@ class SimulatedPerson:
             return m.TakeBack()
         if op in ("", "undo"):
             mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
-            return m.PolicyChange(busy_mode=mode, is_auto_queue=dice.choice((None, True, False)))
+            return m.PolicyChange(
+                busy_mode=mode,
+                is_auto_queue=dice.choice((None, True, False)),
+                holds=dice.choice((None, (("read", "*"),), (("write", "*"), ("read", "*")), ())),
+            )
         queue = self.program.record.queue
         live = [item.number for item in (*queue.live(), *queue.superseded())]
         number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
@@ -168,8 +172,9 @@ class SimulatedPerson:
     def answer(self) -> m.Answer:
         """Answer a question, if one is open."""
         questions = list(open_questions(self.program))
-        question = self._dice.choice(questions) if questions else "q-none"
-        return m.Answer(question=question, choice=self._dice.choice(("allow", "always", "deny")))
+        question, is_hold = self._dice.choice(questions) if questions else ("q-none", False)
+        choice = self._dice.choice(m.CHOICES_OF_HOLD if is_hold else m.CHOICES)
+        return m.Answer(question=question, choice=choice, reason='{"instead": true}' * is_hold)
 
     def _message(self) -> m.UserMessage:
         if self._said and self._dice.random() < 0.1:
@@ -197,13 +202,13 @@ class SimulatedPerson:
         return message
 
 
-def open_questions(program: SimulatedProgram) -> Iterator[str]:
-    """List what the running turns ask, of every session."""
+def open_questions(program: SimulatedProgram) -> Iterator[tuple[str, bool]]:
+    """List what the running turns ask, of every session, each with whether a call is held."""
     for session in list(program.world.open):
         record = program.record_of(session)
         turn = record.turns.get(record.turn) if record is not None else None
         if turn is not None and turn.state == "paused" and turn.question:
-            yield turn.question
+            yield turn.question, False
         for call in turn.calls.values() if turn else ():
             if call.state == "asking":
-                yield call.question
+                yield call.question, call.is_hold

@@ -685,6 +685,31 @@ def what_changes_files_runs_alone(history: History, is_mutating: Callable[[str],
                 pass
 
 
+def what_is_held_begins_by_a_persons_word(history: History) -> None:
+    """A call of a tool that is held begins when a person has let it, with that person's arguments."""
+    holds: tuple[tuple[str, str], ...] = ()
+    asked: dict[str, e.QuestionAsked] = {}
+    let: dict[str, str] = {}
+    reported = set[str]()  # by an agent that is another program, which asks as it likes
+    for entry in durable_entries(history):
+        match entry:
+            case e.PolicyChanged(holds=chosen) if chosen is not None:
+                holds = chosen
+            case e.CallReported(call=call):
+                reported.add(call)
+            case e.QuestionAsked():
+                asked[entry.question] = entry
+            case e.QuestionAnswered(question=question, choice=choice) if question in asked:
+                let[asked[question].call] = choice
+            case e.ToolIntended(call=call, tool=tool) if call not in reported:
+                is_held = any(tool == held for held, _ in holds)
+                word = let.get(call, "")
+                assert not is_held or word in ("allow", "always", "change"), f"{call} was held"
+                assert entry.is_changed == (word == "change"), f"{call} runs as nobody said"
+            case _:
+                pass
+
+
 def planned_cancels_end_the_turn(history: History) -> None:
     """After a cancel that waits for a tool the turn begins nothing more."""
     planned = set[str]()
@@ -858,6 +883,7 @@ HISTORY = (
     no_step_after_an_interrupt,
     a_cancelled_turn_leaves_nothing_running,
     no_tool_outlives_its_turn,
+    what_is_held_begins_by_a_persons_word,
     planned_cancels_end_the_turn,
     what_is_called_off_stops_nothing,
     cancels_have_a_cause,

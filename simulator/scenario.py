@@ -148,7 +148,7 @@ class Scenario:
             program.restart()
             return True
         questions = list(open_questions(program))
-        for question in questions:
+        for question, _ in questions:
             program.say(m.Answer(question=question, choice=self.dice.choice(("allow", "deny"))))
         return bool(questions)
 

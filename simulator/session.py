@@ -93,6 +93,8 @@ class SimulatedToolPolicy(Struct, kw_only=True):
         """Look at the name."""
         if self.only_looks:
             return Permit(do="allow" if request.tool == "read" else "deny")
+        if any(request.tool == tool for tool, _ in self.record().holds):
+            return Permit(do="ask", rule="hold", is_hold=True)
         if any(request.tool == tool for tool, _ in self.record().allowed):
             return Permit(do="allow", rule="always")
         if request.tool.startswith("ask"):

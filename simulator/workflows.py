@@ -281,7 +281,7 @@ class Operator:
             record = self._program.record_of(session)
             if record is not None and record.run is not None:
                 yield from record.run.questions
-        yield from open_questions(self._program)
+        yield from (question for question, _ in open_questions(self._program))
 
     def answer(self, question: str) -> m.Answer:
         """Answer a question with one of its options, with anything, or not at all."""

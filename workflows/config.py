@@ -46,7 +46,7 @@ from .typed_table import Setter, read_table
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
-IN_FRONT: tuple[Where, ...] = (("permissions", "rules"), ("route",))
+IN_FRONT: tuple[Where, ...] = (("permissions", "rules"), ("route",), ("hold",))
 """Lists of which a later layer's items are put before an earlier one's: the first match wins."""
 ROUTING: tuple[tuple[str], ...] = (("routing",), ("route",))
 """The tables of which the routes in force are made."""
@@ -443,11 +443,16 @@ def _unknown_tools(
                 hint = f"there are: {', '.join(sorted(servers))}" if servers else "add `[mcp.NAME]`"
                 message = f"`{dotted(where)}`: `{tool}` fits no MCP server that is configured"
                 yield Problem(where, message, hint)
-    for number, rule in enumerate(_items(_table(data.get("permissions")).get("rules"))):
-        pattern = _table(rule).get("tool")
-        if isinstance(pattern, str) and not is_rule_tool(pattern, known):
-            rules = (*_all_tools(known), *AGENT_CALLS)
-            yield must_be_one_of(rules, pattern, ("permissions", "rules", number, "tool"))
+    listed: tuple[tuple[Where, object], ...] = (
+        (("permissions", "rules"), _table(data.get("permissions")).get("rules")),
+        (("hold",), data.get("hold")),
+    )
+    for where, rows in listed:
+        for number, row in enumerate(_items(rows)):
+            pattern = _table(row).get("tool")
+            if isinstance(pattern, str) and not is_rule_tool(pattern, known):
+                rules = (*_all_tools(known), *AGENT_CALLS)
+                yield must_be_one_of(rules, pattern, (*where, number, "tool"))
 
 
 def _all_tools(known: tuple[str, ...]) -> tuple[str, ...]:

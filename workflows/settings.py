@@ -224,6 +224,13 @@ class PermissionRule(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     do: Verb
 
 
+class HoldSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
+    """Calls of a tool that wait for a person, whether they are allowed or not; `match` is a pattern."""
+
+    tool: str
+    match: str = "*"
+
+
 class PermissionSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Rules in order; the first that matches decides, and `ask` where none does."""
 
@@ -557,6 +564,7 @@ class Settings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     progress: ProgressSettings
     limits: UsageLimits
     permissions: PermissionSettings
+    hold: tuple[HoldSettings, ...]
     terminal: TerminalSettings
     tools: ToolSettings
     restore: RestoreSettings

@@ -7,6 +7,7 @@ session as far as the agent asks before it makes them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
 from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
+from ...machines.json_shape import parse_json
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import HAND_BACK, handing_back
 from .queries import DELEGATE, DISMISS, request_of
@@ -65,7 +67,12 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
 
 
 def _intended(
-    turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool, path: str = ""
+    turn: TurnRecord,
+    request: ToolRequest,
+    *,
+    is_idempotent: bool,
+    path: str = "",
+    is_changed: bool = False,
 ) -> e.ToolIntended:
     return e.ToolIntended(
         turn=turn.id,
@@ -75,15 +82,23 @@ def _intended(
         arguments=request.arguments,
         is_idempotent=is_idempotent,
         path=path,
+        is_changed=is_changed,
     )
 
 
 def _intend(
-    record: SessionRecord, request: ToolRequest, environment: Environment, path: str
+    record: SessionRecord,
+    request: ToolRequest,
+    environment: Environment,
+    path: str,
+    *,
+    is_changed: bool = False,
 ) -> Decision:
     turn = record.turns[record.turn]
     is_idempotent = environment.tool_policy.is_idempotent(request.tool)
-    intended = _intended(turn, request, is_idempotent=is_idempotent, path=path)
+    intended = _intended(
+        turn, request, is_idempotent=is_idempotent, path=path, is_changed=is_changed
+    )
     return Decision(entries=(intended,), effects=(_start(record, request, path),))
 
 
@@ -133,6 +148,7 @@ def _asked(
         why=permit.why,
         path=permit.path,
         is_outside=permit.is_outside,
+        is_hold=permit.is_hold,
     )
 
 
@@ -148,9 +164,9 @@ def _denial(permit: Permit) -> str:
 # Answers ------------------------------------------------------------------------------------------
 
 
-def no_answer(message: m.Answer) -> str:
+def no_answer(message: m.Answer, choices: Sequence[str] = m.CHOICES) -> str:
     """Say that a choice is none, and which there are."""
-    return f"`{message.choice}` is no answer; there are: {', '.join(m.CHOICES)}"
+    return f"`{message.choice}` is no answer; there are: {', '.join(choices)}"
 
 
 def answered(record: SessionRecord, message: m.Answer, environment: Environment) -> Decision:
@@ -166,8 +182,11 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
     if record.state != "busy" or any(stop.state == "planned" for stop in record.stops.values()):
         return refusal("the turn is being stopped")
     call, choice = found[0], message.choice.strip().lower()
-    if choice not in m.CHOICES:
-        return refusal(no_answer(message))
+    choices = m.CHOICES_OF_HOLD if call.is_hold and not call.within else m.CHOICES
+    if choice not in choices:
+        return refusal(no_answer(message, choices))
+    if choice == "change":
+        return _changed(record, call, message, environment)
     given = _always(choice, message.reason, call, environment)
     if isinstance(given, str):
         return refusal(given)
@@ -177,10 +196,35 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
         follows = _answer_agent(turn, call, is_allowed)
     elif is_allowed:
         follows = _intend(record, request_of(call), environment, call.path)
+    elif choice == "answer":
+        why = f"a person answers in its place: {message.reason}"
+        follows = Decision(entries=(refused(turn.id, call, "skipped", why),))
     else:
         why = f"the user said no{': ' + message.reason if message.reason else ''}"
         follows = Decision(entries=(refused(turn.id, call, "denied", why),))
     return Decision(entries=(said, *given)) + follows + Decision(reply=answer())
+
+
+def _changed(
+    record: SessionRecord, call: CallRecord, message: m.Answer, environment: Environment
+) -> Decision:
+    """Run a call that was held with the arguments of a person; what is denied stays so."""
+    turn = record.turns[record.turn]
+    try:
+        arguments = parse_json(message.reason)
+    except ValueError as error:
+        return refusal(f"the arguments are no JSON: {error}")
+    if not isinstance(arguments, dict):
+        return refusal("the arguments are no JSON object")
+    request = replace(request_of(call), arguments=arguments, fault="")
+    if fault := environment.tool_policy.fault(request):
+        return refusal(f"with these arguments it makes no sense: {fault}")
+    permit = environment.tool_policy.permit(request)
+    if permit.do == "deny":
+        return refusal(_denial(permit))
+    said = e.QuestionAnswered(turn=turn.id, question=message.question, choice="change")
+    runs = _intend(record, request, environment, permit.path, is_changed=True)
+    return Decision(entries=(said,)) + runs + Decision(reply=answer())
 
 
 def _always(

@@ -125,6 +125,7 @@ def _policy(change: m.PolicyChange) -> e.Entry:
         routes=change.routes,
         model=change.model,
         mode=change.mode,
+        holds=change.holds,
     )
 
 

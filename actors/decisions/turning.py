@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from ...journal import entries as e
@@ -32,6 +33,7 @@ INTERRUPTED = "[Interrupted by the user.]"
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 WHY_SKIPPED = "the turn was interrupted"
 IN_BACKGROUND = "[It goes on in the background; its result comes as a message.]"
+CHANGED = "[A person has changed the arguments of this call to {arguments}]\n"
 CAPPED = 8_192
 """Tokens: an answer may be as long as it likes while more than this is left."""
 
@@ -229,9 +231,10 @@ def tool_ended(record: SessionRecord, finished: m.ToolFinished) -> Decision:
     if result.progress is not None and turn.state == "acting":
         done, total, unit, note = result.progress
         entries.append(e.ProgressMade(turn=turn.id, done=done, total=total, unit=unit, note=note))
+    given = json.dumps(call.arguments, ensure_ascii=False) if call.is_changed else ""
     said = ChatMessage(
         role="tool",
-        text=result.text,
+        text=CHANGED.format(arguments=given) * bool(given) + result.text,
         call=call.id,
         pictures=result.pictures,
     )

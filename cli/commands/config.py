@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...gateway.commands import permissions as verbs
-from ...gateway.views.permission import draw_rules, explained, rules_of, rules_view
+from ...gateway.views.permission import draw_rules, explained, holds_of, rules_of, rules_view
 from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import exposed
 from ...machines.errors import ConfigError, UsageError
@@ -189,7 +189,8 @@ def permissions_explain(
     if tool not in config.tool_names:
         known = ", ".join(config.tool_names)
         raise UsageError(f"there is no tool `{tool}`", f"there are {known}")
-    data, said = explained(Permissions(rules_of(config)), (), tool, text, Path.cwd())
+    permissions = Permissions(rules_of(config), holds=holds_of(config))
+    data, said = explained(permissions, (), tool, text, Path.cwd())
     redactor = redactor_of(os.environ)
     show_either(redactor.data(data), redactor.text(said), as_json)
     for notice in config.notices:

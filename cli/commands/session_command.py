@@ -51,6 +51,7 @@ EXCEPTIONS: Mapping[str, tuple[str, str]] = {
     "resume": ("sessions resume", "it opens a chat"),
     "inspect": ("inspect", "it reads the store, also the past"),
     "show": ("inspect", "`--events` has each call with its output"),
+    "diff": ("sessions diff", "it also compares two sessions"),
     "stop": ("stop", "it takes no message"),
     "steer": ("send", "it is the option `--as steer`"),
     "help": ("", "each command has `--help`"),

@@ -33,7 +33,7 @@ from ...machines.disposition import Intent
 from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
-from ..question import QuestionAnswer, answer_keys, answering
+from ..question import QuestionAnswer, answer_keys, answering, changing
 from .completion import PICKED, MenuChoices
 from .screen import Screen
 from .status import Status
@@ -312,7 +312,9 @@ class InputLine:
         if key == REASON:
             self._show("n ")
         for known in answer_keys(first, self._screen.status.folder):
-            if known.key == key:
+            if known.key == key and known.answer is None:
+                self._show(changing(first))
+            elif known.key == key and known.answer is not None:
                 self.buffer.reset()
                 self._answer(first, known.answer)
 

@@ -48,6 +48,8 @@ def card_rows(
     more = f"  1 of {count}" if count > 1 else ""
     asker = f"{exposed(who)} asks: may" if who else "May"
     asks = appearance.theme.asks
+    held = "Held: " if question["kind"] == "hold" else ""
+    asker = f"{held}{asker.lower() if held and not who else asker}"
     head: Row = [(f"{asks} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
     bar = f"{appearance.plain('▌')} "
     room = max(1, width - len(bar))

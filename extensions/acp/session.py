@@ -200,8 +200,9 @@ class EditorSession:
     async def _ask(self, event: QuestionEvent) -> None:
         """Ask the editor; cancelled when another client has answered, or the turn has ended."""
         try:
+            known = [one for one in OPTIONS if one.option_id in event["options"]]
             response = await self._client.request_permission(
-                self.id, self._updates.question(event), OPTIONS
+                self.id, self._updates.question(event), known
             )
         except ConnectionError:
             return  # the editor has disconnected: the session is about to be left

@@ -219,8 +219,8 @@ class Group:
         links: dict[Lease, list[Linked]] = {}
         for lease, part in self.parts.items():
             epoch, last, head = known.get(lease.session, _NO_HEAD)
-            entries = (entry for commit in part for entry in commit.entries)
-            links[lease] = chained(head, lease.session, entries)
+            given = (entry for commit in part for entry in commit.entries)
+            links[lease] = chained(head, lease.session, given)
             if links[lease]:
                 epoch, (last, _, _, head) = lease.epoch, links[lease][-1]
             self.heads[lease] = epoch, last, head

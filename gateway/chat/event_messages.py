@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Mapping
@@ -28,7 +29,10 @@ SHOWN = 1_500
 """Characters of a tool call that a question shows: what is left out is said."""
 _COMMAND = re.compile(rf"(?<![\w/.])/({'|'.join(sorted(NAMES))})(?![\w/.-])")
 _GOAL_ENDS = ("achieved", "paused", "impossible", "cleared")
-_CHOICES = {"allow": "allowed", "always": "allowed from now on", "deny": "denied"}
+_CHOICES = {
+    **{"allow": "allowed", "always": "allowed from now on", "deny": "denied"},
+    **{"change": "let run with other arguments", "answer": "answered in its place"},
+}
 
 
 def stream_key(session: str, turn: str) -> str:
@@ -111,7 +115,12 @@ class EventMessages:
         """Ask the room; what is consented to is shown with everything that hides made visible."""
         asked = str(event["id"])
         asker = f"{await self._asker(event)} asks: " if event.get("parent") else ""
-        if event["kind"] == "permission":
+        options = tuple(event["options"])
+        ways = ", ".join(options) or "your answer"
+        if event["kind"] == "hold":  # a button has no words
+            options = ("allow", "deny")
+            ways = f"allow, deny, change {json.dumps(event['arguments'])}, answer TEXT"
+        if event["kind"] != "ask":
             words = exposed(" ".join(call_words(event["arguments"])))
             left = len(words) - SHOWN
             shown = f"{words[:SHOWN]} … {left} more characters" if left > 0 else words
@@ -119,8 +128,6 @@ class EventMessages:
             text = f"{asker}May I run `{event['tool']}`?\n{shown}{why}"
         else:
             text = f"{asker}{event['arguments']['text']}"
-        options = tuple(event["options"])
-        ways = ", ".join(options) or "your answer"
         said = f"{text}\nAnswer with `!answer {asked} …`: {ways}"
         messages = self._room.write(event_key(event), said, is_whole=True)
         asking = replace(messages[-1].outgoing, kind="question", choices=options)

@@ -77,15 +77,22 @@ def smalltalk(client: SessionClient, text: Text) -> Reply:
 @command(
     "answer",
     "talk",
-    "Answer the question of a tool call (once, for this session, or no, and why) or of a step.",
+    "Answer the question of a tool call (once, for this session, or no, and why), a hold or a step.",
     is_urgent=True,
 )
 def answer(
     client: SessionClient,
     question: Annotated[str, Argument("ID", of="question", help="The id of the question.")],
-    choice: Annotated[str, Argument("allow|always|deny|ANSWER", of="choice", help="The answer.")],
+    choice: Annotated[
+        str, Argument("allow|always|deny|change|ANSWER", of="choice", help="The answer.")
+    ],
     reason: Annotated[
-        str, Argument("PATTERN|REASON", is_rest=True, help="What is always allowed, or why not.")
+        str,
+        Argument(
+            "PATTERN|REASON|JSON",
+            is_rest=True,
+            help="What is always allowed, or why not; of a call that is held its new arguments.",
+        ),
     ] = "",
 ) -> Reply:
     """Answer a question of a tool call, of the session or of a subagent, or of a workflow's step.

@@ -421,10 +421,10 @@ class PermissionQuestionEvent(Stamp):
 
     type: Literal["question"]
     id: str  # what an answer refers to
-    kind: Literal["permission"]  # tells it from a step's question
+    kind: Literal["permission", "hold"]  # hold: the call waits for a person, allowed or not
     tool: str  # the tool's name
     arguments: Mapping[str, Any]  # what it would be called with
-    options: list[str]  # allow, always, deny
+    options: list[str]  # allow, always, deny; of a hold allow, change, answer, deny
     rule: str | None  # the permission rule that asks
     source: str | None  # the file of the rule
     outside: bool  # whether the call leaves the session's folder

@@ -15,7 +15,7 @@ from ...ports.models.blocks import PROMPT, TOOLS, BlocksDialect
 from ...ports.models.capacity import parameters_of
 from ...ports.models.choice import Choice
 from ...ports.models.model import Model
-from ...ports.tools.permission import Permissions, Rule
+from ...ports.tools.permission import Rule
 from ...ports.tools.tool import Tool
 from ...workflows.config import SHIPPED, shipped
 from ...workflows.providers import is_small
@@ -78,5 +78,5 @@ class OwnAgent(Value):
             profile,
             tools=(*profile.tools, *names),
             own_tools=self.tools,
-            permissions=Permissions(rules, profile.permissions.default_yes),
+            permissions=profile.permissions.with_rules(rules),
         )

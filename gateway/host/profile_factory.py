@@ -39,7 +39,7 @@ from ...workflows.providers import is_small
 from ...workflows.settings import AgentSettings
 from ...workflows.tools import REMOTE, TOOLS
 from ..running import RunPlan, included_plan, plan_of, run_profile
-from ..views.permission import rules_of
+from ..views.permission import holds_of, rules_of
 from .fitted_profile import OwnAgent, made_small, wants_small
 from .router import routes_of
 
@@ -106,9 +106,7 @@ def as_external(profile: AgentProfile) -> AgentProfile:
         system="",
         tools=(m.AGENT_TOOL,),
         max_steps=UNBOUNDED,
-        permissions=Permissions(
-            (Rule(m.AGENT_TOOL, "*", "allow"), *permissions.rules), permissions.default_yes
-        ),
+        permissions=permissions.with_rules((Rule(m.AGENT_TOOL, "*", "allow"), *permissions.rules)),
         policy=replace(profile.policy, steer_while_streaming="cut"),
         compaction=replace(profile.compaction, is_auto=False),
     )
@@ -163,7 +161,7 @@ class ProfileFactory:
             model=None,
             system=record.system,
             tools=(),
-            permissions=Permissions(rules_of(self._config)),
+            permissions=Permissions(rules_of(self._config), holds=holds_of(self._config)),
             policy=Policy(max_queue_size=self._config.auto_queue.max_queue_size),
         )
 
@@ -296,7 +294,9 @@ class ProfileFactory:
             tools=tools,
             server_tools=server_tools,
             max_steps=agent.max_steps,
-            permissions=Permissions(rules_of(self._config), self._launch.is_yes),
+            permissions=Permissions(
+                rules_of(self._config), self._launch.is_yes, holds_of(self._config)
+            ),
             policy=self._policy(agent),
             delegation=self._delegation(),
             compaction=CompactionPolicy(

@@ -142,8 +142,9 @@ def _facts(store: Store, row: SessionRow) -> SessionFacts:
 
 def comparison_data(found: Comparison, redactor: Redactor) -> dict[str, Any]:
     """Write a comparison as data."""
-    data: dict[str, Any] = {**encode_whole(found), "is_same": found.is_same}
-    return redactor.data(data)
+    whole = {**encode_whole(found), "is_same": found.is_same}
+    data: dict[str, Any] = redactor.data(whole)
+    return data
 
 
 def comparison_text(found: Comparison, redactor: Redactor) -> str:

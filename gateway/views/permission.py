@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...machines.conversation import ToolRequest
-from ...ports.tools.permission import PermissionDecision, Permissions, Rule, rule_mismatch
+from ...ports.tools.permission import (
+    PermissionDecision,
+    Permissions,
+    Rule,
+    hold,
+    hold_line,
+    rule_mismatch,
+)
 from ...workflows.config import Config
 
 if TYPE_CHECKING:
@@ -29,6 +36,11 @@ def rules_of(config: Config) -> list[Rule]:
         Rule(rule.tool, rule.match, rule.do, source)
         for rule, source in zip(config.permissions.rules, sources, strict=True)
     ]
+
+
+def holds_of(config: Config) -> list[Rule]:
+    """Return the holds of a configuration."""
+    return [hold(row.tool, row.match, "the configuration") for row in config.hold]
 
 
 def rules_view(rules: Iterable[Rule]) -> list[dict[str, Any]]:
@@ -91,6 +103,9 @@ def explained(
     """
     arguments = {ARGUMENT.get(tool, "path"): text} if text else {}
     decision = permissions.decide(tool, arguments, folder, allowed)
+    held = permissions.held(tool, arguments, folder, ())
+    if held is not None and decision.do != "deny":
+        decision = replace(decision, do="ask", rule=hold_line(held), source=held.source, why="")
     last = permit(ToolRequest(call="", tool=tool, arguments=arguments)) if permit else decision
     if last.do != decision.do:
         decision = replace(decision, do=last.do, rule=last.rule, source="", why="")

@@ -103,6 +103,7 @@ def _chosen(record: SessionRecord) -> Iterator[Entry]:
         routes=record.routes,
         model=record.chosen_model,
         mode=record.mode,
+        holds=record.holds,
     )
     for tool, pattern in record.allowed:
         yield e.AllowanceGiven(tool=tool, pattern=pattern)

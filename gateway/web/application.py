@@ -239,7 +239,9 @@ class Api:
 
     async def answer(self, request: Request, question: str, body: ask.GivenAnswer) -> Receipt:
         """Answer a question."""
-        given = {"id": question, "choice": body.choice, "reason": body.reason}
+        given: dict[str, Any] = {"id": question, "choice": body.choice, "reason": body.reason}
+        if body.arguments is not None:
+            given["arguments"] = body.arguments
         return await self._receipt(request, "answer", given)
 
     async def _command(self, request: Request, name: str, /, **arguments: Any) -> Receipt:

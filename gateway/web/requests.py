@@ -60,10 +60,14 @@ class Editing(Body):
 
 
 class GivenAnswer(Body):
-    """An answer: to a tool call's question allow, always or deny, to a step's its own options or text."""
+    """An answer: to a tool call's question allow, always or deny, to a step's its own options or text.
+
+    To that of a call that is held allow, deny, answer with a `reason`, or change with other `arguments`.
+    """
 
     choice: Annotated[str, Field(min_length=1)]
     reason: str = ""
+    arguments: dict[str, Any] | None = None
 
 
 class Sessions(Query):

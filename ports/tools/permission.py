@@ -21,6 +21,8 @@ one that is denied.
 Rules keep an honest model from mistakes. They are no sandbox: an agent that may run a shell may do much.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -92,11 +94,28 @@ class _Subject(Value):
 
 
 class Permissions:
-    """Decides calls by rules; with `default_yes` calls that would be asked about are allowed."""
+    """Decides calls by rules; with `default_yes` calls that would be asked about are allowed.
 
-    def __init__(self, rules: Iterable[Rule] = (), default_yes: bool = False) -> None:
+    What one of `holds` covers waits for a person all the same, unless it is denied.
+    """
+
+    def __init__(
+        self, rules: Iterable[Rule] = (), default_yes: bool = False, holds: Iterable[Rule] = ()
+    ) -> None:
         self.rules = tuple(rules)
         self.default_yes = default_yes
+        self.holds = tuple(holds)
+
+    def with_rules(self, rules: Iterable[Rule]) -> Permissions:
+        """Return the same with other rules."""
+        return Permissions(rules, self.default_yes, self.holds)
+
+    def held(
+        self, tool: str, arguments: dict[str, Any], folder: Path, chosen: Iterable[Rule]
+    ) -> Rule | None:
+        """Return the first hold that covers a call, of the configured and of the `chosen` ones."""
+        holds = (*self.holds, *chosen)
+        return _first(_subject(tool, arguments, folder), tool, holds) if holds else None
 
     def decide(
         self, tool: str, arguments: dict[str, Any], folder: Path, allowed: Iterable[Rule] = ()
@@ -164,6 +183,16 @@ def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
 def wider_rule(tool: str, pattern: str) -> Rule:
     """Make the rule that allows calls of a tool by a pattern, for the answer `always PATTERN`."""
     return Rule(tool, pattern, "allow", SESSION)
+
+
+def hold(tool: str, pattern: str, source: str = SESSION) -> Rule:
+    """Make the rule that holds calls of a tool by a pattern."""
+    return Rule(tool, pattern or "*", "ask", source)
+
+
+def hold_line(rule: Rule) -> str:
+    """Write a hold as people read it in a question: `hold shell "git push*"`."""
+    return f'hold {rule.tool} "{rule.match}"'
 
 
 def offered_pattern(tool: str, arguments: dict[str, Any], folder: Path) -> str:

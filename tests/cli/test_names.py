@@ -14,13 +14,14 @@ from support.echo import walk
 NAMES = {"[FILE]", "FILE", "NAME", "TABLE", "A", "B", "AGENT", "RUN", "CLUSTER", "NODE"}
 """What names a thing of the program or of its configuration, or else is a path."""
 OTHERS = {
-    *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN"),  # of the home's sessions
+    *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN", "[TURN|OTHER]"),  # of the home's sessions
     *("SEQ|TIME", "A B", "MESSAGE", "last|undo [PATH]", "@NAME"),  # inside a session
     "[restore ID|empty]",  # of the trash
     *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE"),  # taken as it is
-    *("PATTERN", "PATTERN|REASON", "WHAT MATTERS", "allow|always|deny|ANSWER"),
+    *("PATTERN", "WHAT MATTERS", "allow|always|deny|change|ANSWER"),
+    "PATTERN|REASON|JSON",
     *("FORMAT", "WAY", "MODE", "STATE", "CAUSE", "EVENT", "KIND", "S", "X", "SCOPE"),  # of a list
-    *("TOOL", "ask|edits|plan|all", "interrupt|steer|queue", "more"),
+    *("TOOL", "TOOL|off", "ask|edits|plan|all", "interrupt|steer|queue", "more"),
 }
 APART = {  # their words are no names that are looked up
     "acp": "an editor's session looks them up, as `chat` does",

@@ -12,14 +12,16 @@ from steersman.gateway.wording.terminal import exposed
 def test_a_long_call_says_what_is_not_shown() -> None:
     """A question says how much of a long command it leaves out."""
     command = "echo " + "x" * SHOWN + "; rm -rf ."
-    text = asked({"tool": "shell", "arguments": {"command": command}})
+    text = asked({"kind": "permission", "tool": "shell", "arguments": {"command": command}})
     assert f" … {len(command) - SHOWN} more characters" in text
-    assert "more characters" not in asked({"tool": "shell", "arguments": {"command": "ls"}})
+    assert "more characters" not in asked(
+        {"kind": "permission", "tool": "shell", "arguments": {"command": "ls"}}
+    )
 
 
 def test_a_question_says_why_although_a_rule_seems_to_allow() -> None:
     """The reason stands on a line of its own, with nothing hidden in it."""
-    about = {"tool": "shell", "arguments": {"command": "ls"}}
+    about = {"kind": "permission", "tool": "shell", "arguments": {"command": "ls"}}
     why = "`git*` does not cover it: `\x1b[8m-O`"
     assert asked({**about, "why": why}).splitlines()[1] == exposed(why)
     assert len(asked({**about, "why": None}).splitlines()) == 2

@@ -23,7 +23,7 @@ def wanted_keys() -> set[Where]:
     Lists of tables are explained as wholes: permission rules, hooks and tools by their comment,
     routes, people and the tables of gateways, whose keys are their own, by an example.
     """
-    lists = {("permissions", "rules"), ("hooks",), ("tool",), ("schedule",), ("route",)}
+    lists = {("permissions", "rules"), ("hold",), ("hooks",), ("tool",), ("schedule",), ("route",)}
     lists |= {("gateways",), ("people",)}
     keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
     keys |= lists - {("route",), ("gateways",), ("people",)}
@@ -101,6 +101,7 @@ def test_schema_asks_only_for_what_has_no_default() -> None:
     parts = {"": whole, **whole["$defs"]}
     required = {name: part["required"] for name, part in parts.items() if "required" in part}
     assert required == {
+        "HoldSettings": ["tool"],
         "HookSettings": ["on", "run"],
         "ModelPrice": ["input", "output"],
         "ModelSettings": ["provider"],

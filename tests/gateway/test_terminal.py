@@ -43,6 +43,7 @@ def test_a_question_shows_the_whole_command() -> None:
         "type": "question",
         "id": "q-1",
         "session": "s1",
+        "kind": "permission",
         "tool": "shell\x1b]0;x\x07",
         "arguments": {"command": HIDDEN},
         "options": ["allow", "always", "deny"],

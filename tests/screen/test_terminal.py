@@ -145,7 +145,7 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
 def is_lit(terminal: Terminal) -> bool:
     """Whether the keys of a card act: they are bold then."""
     for at, row in enumerate(terminal.screen.display):
-        if (place := row.find("y yes, once")) >= 0:
+        if (place := max(map(row.find, ("y yes, once", "y let it run")))) >= 0:
             return bool(terminal.screen.buffer[at][place].bold)
     return False
 
@@ -222,6 +222,28 @@ def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
     terminal.has("git push")
     answers(terminal, "n")
     terminal.shows("You denied `shell`.")
+    terminal.shows("Done.")
+
+
+@pytest.mark.nightly
+def test_a_held_call_is_changed_in_the_line(stage: Stage, opened: Open) -> None:
+    """`e` puts the answer with the call's arguments into the line, to be edited; `y` lets it run."""
+    push = uses(call("shell", command="echo main"))
+    stage.agent.when("work", push, push, says("Done."))
+    terminal = opened()
+    terminal.types("/hold shell echo*")
+    terminal.shows("Held for the rest of this session: shell 'echo*'.")
+    terminal.types("work")
+    terminal.has("Held: may `shell` run?")
+    answers(terminal, "e")
+    terminal.has_line('/answer q-t1.s1.c1 change {"command": "echo main"}')
+    terminal.presses("\x7f" * len('main"}'))
+    terminal.types('draft"}')
+    terminal.shows("✓ shell echo draft")
+    terminal.has("Held: may `shell` run?")
+    answers(terminal, "y")
+    terminal.shows("You let `shell` run.")
+    terminal.shows("✓ shell echo main")
     terminal.shows("Done.")
 
 

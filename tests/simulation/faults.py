@@ -10,7 +10,15 @@ from simulation.planting import Plant, planted_all
 
 from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
-from steersman.actors.decisions import calls, children, queueing, routing, stopping, turning
+from steersman.actors.decisions import (
+    calls,
+    children,
+    queries,
+    queueing,
+    routing,
+    stopping,
+    turning,
+)
 from steersman.actors.decisions.decision import Decision
 from steersman.actors.kernel.mailbox import tell
 from steersman.actors.ledger import Outbox, OutboxItem
@@ -35,6 +43,7 @@ WITHIN = 1_000
 _RELEASE, _START = Outbox.release, Session.on_start
 _REACH, _CUT_OFF, _RETURNED = stopping.reach, turning.cut_off, children.returned
 _NEXT, _OFFERS = QueueRecord.next_item, queue_record._apply_offer
+_BEGIN = calls.begin
 _INTERRUPT, _TAKEN_BACK, _PERFORM = routing._interrupt, queueing.taken_back, ledger.Ledger._perform
 
 
@@ -60,6 +69,13 @@ def _none(*_: Any, **__: Any) -> None:
 
 def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
     return ()
+
+
+def _begin_held(record: SessionRecord, call: CallRecord, environment: Any) -> Decision:
+    request = queries.request_of(call)
+    if environment.tool_policy.permit(request).is_hold:
+        return calls._intend(record, request, environment, "")
+    return _BEGIN(record, call, environment)
 
 
 def _reach_children_by_talk(record: SessionRecord, order: Any, environment: Any) -> Any:
@@ -203,6 +219,7 @@ FAULTS: dict[str, Fault] = {
     "runs what is held": Fault(
         "was held, and runs", ((QueueRecord, "next_item", _run_what_is_held),)
     ),
+    "runs a call that a person holds": Fault("was held", ((calls, "begin", _begin_held),)),
     "lets an answer that is kept run past a hold": Fault(
         "was held, and runs", ((queue_record, "_apply_offer", _keep_past_a_hold),)
     ),

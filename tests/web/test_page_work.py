@@ -90,6 +90,39 @@ def test_always_asks_no_more_and_a_no_says_why(
     assert one.complaints() == []
 
 
+def test_a_held_call_is_changed_on_the_page(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """Its arguments are a field; what is let run is what stands there then, or nothing runs at all."""
+
+    def touch(name: str, match: str) -> Tools:
+        call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
+        return Tools([call], match=match, times=1)
+
+    hold = '[[hold]]\ntool = "write"\n[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
+    server = serve(touch("main", "one"), touch("other", "two"), Text("Done."), rest=hold)
+    web = served()
+    one = browser(web, width=390)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "one")
+    one.wait_text("Held. May write run?", ".question")
+    one.run("document.querySelector('.question textarea').value = ''")
+    one.type(".question textarea", '{"path": "draft", "content": "y"}')
+    one.click(".question button.accent")
+    one.wait("document.querySelectorAll('.turn-ended').length === 1")
+    assert (place.folder / "draft").read_text() == "y"
+    assert not (place.folder / "main").exists()
+    say(web, session, "two")
+    one.wait_text("Held. May write run?", ".question")
+    one.type(".question input", "it is there already")
+    one.click(".question button.plain")
+    one.wait("document.querySelectorAll('.turn-ended').length === 2")
+    assert "it is there already" in str(server.requests[-1].body)
+    assert not (place.folder / "other").exists()
+    assert one.complaints() == []
+
+
 REALLY = """
 [[step]]
 id = "last"

@@ -25,7 +25,7 @@ export class Questions {
     if (this.cards.has(event.id)) return;
     const isStep = event.kind === "ask";
     const title = el("h2", { id: `question-${this.cards.size}-${event.id.replace(/\W/g, "")}` },
-      isStep ? "The workflow asks" : [event.asker && `${event.asker}: `, "May ", el("code", shown(event.tool, true)), " run?"]);
+      isStep ? "The workflow asks" : [event.asker && `${event.asker}: `, event.kind === "hold" && "Held. ", "May ", el("code", shown(event.tool, true)), " run?"]);
     const body = isStep ? el("p.question-text", event.arguments.text) : argumentsOf(event.arguments);
     const rule = event.rule && el("p.muted", "asked by the rule ", el("code", event.rule), event.source && ` of ${event.source}`);
     const card = el("article.question", { "aria-labelledby": title.id }, title, event.outside && chip("failed", "leaves the folder"),
@@ -46,8 +46,22 @@ export class Questions {
       fill(row, event.options.map((choice) => button(choice, choice, choice === event.default ? "accent" : "plain")));
       return event.options.length ? row : this.freeText(event, row);
     }
+    if (event.kind === "hold") return this.holdActions(event, row, reason, button);
     fill(row, button("allow", "Allow", "accent"), button("always", alwaysWhat(event.tool), "plain"), button("deny", "Deny", "danger"));
     return [row, reason];
+  }
+
+  /** What a person may do with a call that is held: let it run, also with other arguments, answer in its place, deny it. */
+  holdActions(event, row, reason, button) {
+    const whole = JSON.stringify(event.arguments, null, 2);
+    const text = el("textarea.call-arguments", { "aria-label": "Arguments, as JSON", rows: String(Math.min(10, whole.split("\n").length + 1)) });
+    text.value = whole;
+    reason.placeholder = "What the agent gets in its place, or why not";
+    const run = el("button.accent", { type: "button", onclick: () =>
+      this.answer(event, text.value === whole ? "allow" : "change", text.value === whole ? "" : text.value, row) }, "Let it run");
+    const instead = el("button.plain", { type: "button", onclick: () => this.answer(event, "answer", reason.value, row) }, "Answer in its place");
+    fill(row, run, instead, button("deny", "Deny", "danger"));
+    return [text, row, reason];
   }
 
   /** A field for an answer in one's own words; left empty it means the step's default. */

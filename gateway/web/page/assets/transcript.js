@@ -356,7 +356,7 @@ export class Transcript {
 
   on_answered(event) {
     this.closed.add(event.id);
-    const words = { allow: "allowed", always: "always allowed", deny: "denied", withdrawn: "withdrawn" };
+    const words = { allow: "allowed", always: "always allowed", deny: "denied", withdrawn: "withdrawn", change: "let run, changed", answer: "answered in its place" };
     const state = this.asked.get(event.id);
     if (state) {
       state.replaceWith(chip(event.choice === "deny" ? "denied" : "done", words[event.choice] || event.choice));

@@ -1,0 +1,101 @@
+"""Calls that are held: a person sees each before it runs, and decides, whatever the rules say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.driver import Place
+from support.model_server import Text, Tools
+
+
+def shell(command: str) -> Tools:
+    """A model's wish to run a command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}])
+
+
+PUSH = "echo pushed >> main.txt"
+
+
+def test_a_held_call_runs_with_the_arguments_of_a_person(place: Place, serve) -> None:
+    """Also with `--yes`; a stop of the program and a kill -9 later the hold holds, others run."""
+    server = serve(shell("true"), shell(PUSH), shell(PUSH), Text("Pushed."))
+    chat = place.chat("--yes")
+    assert chat.ask('/hold shell "echo push*"')["ok"]
+    chat.send("push it")
+    question = chat.wait("question")
+    assert (question["kind"], question["arguments"]) == ("hold", {"command": PUSH})
+    assert question["options"] == ["allow", "change", "answer", "deny"]
+    assert question["rule"] == 'hold shell "echo push*"'
+    chat.kill()
+    assert not (place.folder / "main.txt").exists()
+
+    chat = place.chat("--continue", "--yes")
+    chat.send("/queue resume")
+    again = chat.wait("question")
+    assert again["kind"] == "hold"
+    chat.send({"answer": again["id"], "choice": "always"})
+    assert "`always` is no answer" in chat.wait("error")["text"]
+    chat.send({"answer": again["id"], "choice": "allow", "arguments": {"command": 5}})
+    assert "makes no sense" in chat.wait("error")["text"]
+    chat.send({"answer": again["id"], "arguments": {"command": PUSH.replace("main", "branch")}})
+    assert chat.wait("answered")["choice"] == "change"
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+    assert (place.folder / "branch.txt").read_text() == "pushed\n"
+    assert not (place.folder / "main.txt").exists()
+    told = str(server.requests[-1].body["messages"])
+    assert "A person has changed the arguments of this call to" in told
+    assert "branch.txt" in told
+
+
+def test_a_person_answers_in_place_of_a_held_call(place: Place, serve) -> None:
+    """The model gets the words, and nothing runs; what is denied is denied, also with other arguments."""
+    rules = '[permissions]\nrules = [{ tool = "shell", match = "rm *", do = "deny" }]\n'
+    hold = '[[hold]]\ntool = "shell"\n'
+    server = serve(
+        shell("cat build.log"), shell("rm -r x"), shell("touch x"), Text("Well."), rest=hold + rules
+    )
+    chat = place.chat("--yes")
+    chat.send("look")
+    first = chat.wait("question")
+    assert first["source"] == "the configuration"
+    chat.send({"answer": first["id"], "choice": "answer", "reason": "it says: 3 errors"})
+    second = chat.wait("question")
+    assert second["arguments"] == {"command": "touch x"}  # what is denied is not asked about
+    assert not chat.ask(f'/answer {second["id"]} change {{"command": "rm -r y"}}')["ok"]
+    assert not chat.ask(f"/answer {second['id']} change rm -r y")["ok"]
+    assert chat.ask(f"/answer {second['id']} deny not now")["ok"]
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+    told = str(server.requests[-1].body["messages"])
+    assert "it says: 3 errors" in told
+    assert "a rule forbids it" in told
+    assert not (place.folder / "x").exists()
+
+
+@pytest.mark.checks_data("/hold", "/holds", "sessions hold", "sessions holds")
+def test_holds_are_shown_and_ended(place: Place, serve) -> None:
+    """Those of the configuration stay; a call that nobody can be asked about does not run."""
+    hold = '[[hold]]\ntool = "write"\n'
+    write = Tools([{"tool": "write", "arguments": {"path": "made", "content": "x"}}])
+    serve(write, Text("No."), shell("touch made"), Text("Yes."), rest=hold)
+    alone = place.run("chat", "--yes", "go")
+    assert (alone.returncode, (place.folder / "made").exists()) == (4, False)
+
+    chat = place.chat("--yes")
+    assert chat.ask("/hold shell")["ok"]
+    assert not chat.ask("/hold chisel")["ok"]
+    rows = chat.ask("/holds")["data"]["holds"]
+    assert [(row["tool"], row["match"]) for row in rows] == [("write", "*"), ("shell", "*")]
+    assert chat.ask("/hold off")["ok"]
+    chat.send("go on")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert (place.folder / "made").exists()
+    held = place.run("sessions", "hold", "last", "edit", "src/*", "--json")
+    assert json.loads(held.stdout)["match"] == "src/*"
+    shown = json.loads(place.run("sessions", "holds", "last", "--json").stdout)["holds"]
+    assert [row["tool"] for row in shown] == ["write", "edit"]
