@@ -182,6 +182,7 @@ class PolicyChanged(SessionEntry):
     routes: RoutesChoice | None = None
     model: str = ""
     mode: str = ""
+    user: str = ""
 
 
 class AllowanceGiven(SessionEntry, NoEvent):
@@ -189,6 +190,7 @@ class AllowanceGiven(SessionEntry, NoEvent):
 
     tool: str
     pattern: str
+    user: str = ""
 
 
 class AllowanceForgotten(SessionEntry, NoEvent):
@@ -196,6 +198,7 @@ class AllowanceForgotten(SessionEntry, NoEvent):
 
     tool: str
     pattern: str
+    user: str = ""
 
 
 class LimitsGranted(SessionEntry):
@@ -521,6 +524,7 @@ class QuestionAnswered(TurnEntry):
 
     question: str
     choice: str
+    user: str = ""
 
 
 class ToolIntended(TurnEntry):
@@ -876,6 +880,7 @@ class RevertAsked(RevertEntry, NoEvent):
     paths: tuple[str, ...] = ()
     force: bool = False
     is_dry_run: bool = False
+    user: str = ""
 
 
 class RevertStarted(RevertEntry, NoEvent):

@@ -194,6 +194,7 @@ class Answer(Request):
     question: str
     choice: str
     reason: str = ""
+    user: str = ""
 
 
 class Allow(Request):
@@ -203,6 +204,7 @@ class Allow(Request):
     tool: str
     pattern: str
     is_given: bool = True
+    user: str = ""
 
 
 class QueueChange(Request):
@@ -269,6 +271,7 @@ class PolicyChange(Request):
     routes: RoutesChoice | None = None
     model: str = ""
     mode: Literal["", "ask", "edits", "plan", "all"] = ""
+    user: str = ""
 
 
 class Rename(Request):
@@ -343,6 +346,7 @@ class Revert(Request):
     paths: tuple[str, ...] = ()
     force: bool = False
     is_dry_run: bool = False
+    user: str = ""
 
 
 class RevertOutcome(Request):
