@@ -186,4 +186,8 @@ def __getattr__(name: str) -> object:
             found: object = getattr(import_module(f"{__name__}.{place}"), wanted)
             globals()[name] = found
             return found
+    from .machines.deprecation import newer_member
+
+    if newer := newer_member(f"{__name__}.{name}"):
+        return __getattr__(newer)
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")

@@ -407,7 +407,8 @@ class Turn(Member):
             choice = message.choice.strip().lower()
             if choice not in m.CHOICES:
                 return refused_with(calls.no_answer(message))
-            said = QuestionAnswered(turn=self.id, question=message.question, choice=choice)
+            asked, user = message.question, message.user
+            said = QuestionAnswered(turn=self.id, question=asked, choice=choice, user=user)
             if choice in GOES_ON:
                 self.decide(Decision(entries=(said,)))
             elif turn.progress.is_asked:

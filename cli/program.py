@@ -8,6 +8,7 @@ import resource
 import sys
 from pathlib import Path
 
+from ..machines.deprecation import renamed_arguments
 from ..machines.errors import ConfigError, SteersmanError
 
 LEAST = 128 << 20
@@ -24,6 +25,11 @@ def run(arguments: list[str]) -> int:
         room, _ = resource.getrlimit(resource.RLIMIT_AS)
         if 0 <= room < LEAST:  # no limit is a negative number
             raise MemoryError
+        arguments, older = renamed_arguments(arguments)
+        if older:
+            from .output import warn
+
+            warn("\n".join(f"steersman: {said}" for said in older))
         if not arguments and "_STEERSMAN_COMPLETE" not in os.environ:  # a shell asks for words
             arguments = ["chat"]
         elif arguments and arguments[0].startswith("--") and arguments[0] != "--help":

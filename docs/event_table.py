@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hin
 
 from steersman.gateway.events import contract
 
-__all__ = ["event_tables"]
+__all__ = ["event_tables", "field_texts"]
 
 SECTIONS = {
     "Session": "SessionEvent",
@@ -29,7 +29,7 @@ NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false
 
 def event_tables() -> str:
     """Write the common fields, a table for each event, and one for each object within events."""
-    texts = dict(_texts())
+    texts = field_texts()
     blocks = ["## Fields of every event\n", _table(contract.Stamp, texts)]
     for title, union in SECTIONS.items():
         blocks += [f"## {title}\n", f"{texts[union]}\n"]
@@ -38,6 +38,11 @@ def event_tables() -> str:
     blocks.append("## Objects\n")
     blocks += [_block(_title(name), kind, texts) for name, kind in _objects()]
     return "\n".join(blocks)
+
+
+def field_texts() -> dict[str, str]:
+    """Return the text about each field, as `Class.field`."""
+    return dict(_texts())
 
 
 def _block(title: str, kind: type[Any], texts: Mapping[str, str]) -> str:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from event_schema import event_schema
 from event_table import event_tables
 from example import example_session, run_examples
 from promise_page import promises
+from public_api import public_api
 
 from steersman.cli.app import whole_program
 from steersman.cli.exit_codes import EXIT_CODES
@@ -459,6 +461,8 @@ PAGES: list[tuple[str, Callable[[], str]]] = [
     ),
     ("pictures/actors.svg", actors_picture),
     ("inside.md", inside),
+    ("api.txt", public_api),
+    ("events.schema.json", event_schema),
     ("command-line.md", command_line),
     ("commands.md", commands),
     ("configuration.md", configuration),

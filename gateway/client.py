@@ -217,7 +217,8 @@ class SessionClient:
         self._runtime.tell(self.session, m.Interrupt(order=self._stop()))
 
     def _stop(self) -> m.StopOrder:
-        return m.StopOrder(cause="stop", utterance=self._runtime.next_utterance())
+        said = m.Said(text="", user=speaker().user)
+        return m.StopOrder(cause="stop", said=said, utterance=self._runtime.next_utterance())
 
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""

@@ -6,6 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from msgspec.structs import replace
+
 from ..machines import protocol as m
 from ..machines.people import FromPerson
 from ..machines.value import Value
@@ -18,7 +20,9 @@ class Speaker(Value):
     may: tuple[str, ...] | None = None
 
     def signed(self, message: m.Message) -> m.Message:
-        """Add the rights to a message of theirs, unless they may do everything."""
+        """Add their name where a message takes one, and their rights unless they may do all."""
+        if self.user and getattr(message, "user", None) == "":
+            message = replace(message, user=self.user)
         if self.may is None:
             return message
         return FromPerson(message=message, user=self.user, may=self.may)

@@ -183,6 +183,7 @@ class PolicyChanged(SessionEntry):
     model: str = ""
     mode: str = ""
     holds: tuple[tuple[str, str], ...] | None = None
+    user: str = ""
 
 
 class AllowanceGiven(SessionEntry, NoEvent):
@@ -190,6 +191,7 @@ class AllowanceGiven(SessionEntry, NoEvent):
 
     tool: str
     pattern: str
+    user: str = ""
 
 
 class AllowanceForgotten(SessionEntry, NoEvent):
@@ -197,6 +199,7 @@ class AllowanceForgotten(SessionEntry, NoEvent):
 
     tool: str
     pattern: str
+    user: str = ""
 
 
 class LimitsGranted(SessionEntry):
@@ -523,6 +526,7 @@ class QuestionAnswered(TurnEntry):
 
     question: str
     choice: str
+    user: str = ""
 
 
 class ToolIntended(TurnEntry):
@@ -882,6 +886,7 @@ class RevertAsked(RevertEntry, NoEvent):
     paths: tuple[str, ...] = ()
     force: bool = False
     is_dry_run: bool = False
+    user: str = ""
 
 
 class RevertStarted(RevertEntry, NoEvent):

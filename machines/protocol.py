@@ -198,6 +198,7 @@ class Answer(Request):
     question: str
     choice: str
     reason: str = ""
+    user: str = ""
 
 
 class Allow(Request):
@@ -207,6 +208,7 @@ class Allow(Request):
     tool: str
     pattern: str
     is_given: bool = True
+    user: str = ""
 
 
 class QueueChange(Request):
@@ -274,6 +276,7 @@ class PolicyChange(Request):
     model: str = ""
     mode: Literal["", "ask", "edits", "plan", "all"] = ""
     holds: tuple[tuple[str, str], ...] | None = None
+    user: str = ""
 
 
 class Rename(Request):
@@ -348,6 +351,7 @@ class Revert(Request):
     paths: tuple[str, ...] = ()
     force: bool = False
     is_dry_run: bool = False
+    user: str = ""
 
 
 class RevertOutcome(Request):

@@ -140,7 +140,7 @@ def try_load(
     if unreadable:  # what they define is not known
         return None, [*unreadable, *invalid]
     unknown_tools = _check_tool_names(layers)
-    notices: list[str] = []
+    notices = [f"{layer.file}: {said}" for layer in layers for said in layer.warnings]
     layers = [_allowed(layer, paths, project, workflow, notices) for layer in layers]
     merged, setters = _merge_layers([_shipped_document(), *layers])
     unsound = {diagnostic.problem.where for diagnostic in invalid}

@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 from msgspec import field
 
+from ..machines.deprecation import rename_keys
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .foreign_file import decoded, parse_toml, read_foreign
@@ -17,13 +18,15 @@ from .problem import SECRET, Problem
 class Document(Value, eq=False):
     """A parsed file; `file` is its path, or what else to call it where there is no text.
 
-    `content` is the file as it was read; trust in a project's file is trust in these bytes.
+    `content` is the file as it was read; trust in a project's file is trust in these bytes. `data`
+    has the newer key in the place of each older one of the file, which `warnings` name.
     """
 
     file: str
     text: str = ""
     content: bytes = b""
     data: dict[str, Any] = field(default_factory=dict[str, Any])
+    warnings: tuple[str, ...] = ()
 
 
 class Diagnostic(Value, kw_only=False):
@@ -59,9 +62,11 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
         problem = Problem((), "the text is not UTF-8")
         return document, [Diagnostic(document, problem, line, column)]
     try:
-        return Document(file=file, text=text, content=content, data=parse_toml(text)), []
+        data = parse_toml(text)
     except ValueError as error:
         return _syntax_diagnostic(Document(file=file, text=text), str(error))
+    warnings = tuple(rename_keys(data))
+    return Document(file=file, text=text, content=content, data=data, warnings=warnings), []
 
 
 def is_table(value: object) -> TypeGuard[dict[str, Any]]:

@@ -187,10 +187,12 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
         return refusal(no_answer(message, choices))
     if choice == "change":
         return _changed(record, call, message, environment)
-    given = _always(choice, message.reason, call, environment)
+    given = _always(choice, message, call, environment)
     if isinstance(given, str):
         return refusal(given)
-    said = e.QuestionAnswered(turn=turn.id, question=message.question, choice=choice)
+    said = e.QuestionAnswered(
+        turn=turn.id, question=message.question, choice=choice, user=message.user
+    )
     is_allowed = choice in ("allow", "always")
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
@@ -222,22 +224,24 @@ def _changed(
     permit = environment.tool_policy.permit(request)
     if permit.do == "deny":
         return refusal(_denial(permit))
-    said = e.QuestionAnswered(turn=turn.id, question=message.question, choice="change")
+    said = e.QuestionAnswered(
+        turn=turn.id, question=message.question, choice="change", user=message.user
+    )
     runs = _intend(record, request, environment, permit.path, is_changed=True)
     return Decision(entries=(said,)) + runs + Decision(reply=answer())
 
 
 def _always(
-    choice: str, pattern: str, call: CallRecord, environment: Environment
+    choice: str, said: m.Answer, call: CallRecord, environment: Environment
 ) -> tuple[e.Entry, ...] | str:
     """Remember what is allowed from now on, or say why that does not fit."""
     if choice != "always":
         return ()
-    found = environment.tool_policy.allowance(request_of(call), pattern)
+    found = environment.tool_policy.allowance(request_of(call), said.reason)
     if isinstance(found, str):
         return found
     tool, pattern = found
-    return (AllowanceGiven(tool=tool, pattern=pattern),)
+    return (AllowanceGiven(tool=tool, pattern=pattern, user=said.user),)
 
 
 # Agents that are other programs -------------------------------------------------------------------

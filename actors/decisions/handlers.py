@@ -126,12 +126,13 @@ def _policy(change: m.PolicyChange) -> e.Entry:
         model=change.model,
         mode=change.mode,
         holds=change.holds,
+        user=change.user,
     )
 
 
 def _allowance(allow: m.Allow) -> e.Entry:
     kind = e.AllowanceGiven if allow.is_given else e.AllowanceForgotten
-    return kind(tool=allow.tool, pattern=allow.pattern)
+    return kind(tool=allow.tool, pattern=allow.pattern, user=allow.user)
 
 
 def _change(record: SessionRecord, change: m.QueueChange, environment: Environment) -> Decision:

@@ -107,6 +107,7 @@ def asking(
         paths=message.paths,
         force=message.force,
         is_dry_run=message.is_dry_run,
+        user=message.user,
     )
 
 
@@ -135,7 +136,11 @@ def wish(
         return NOTHING
     turns = _meant(record)
     asked = e.RevertAsked(
-        id=_name(record), scope=message.revert, turn=turn.id if turn else "", turns=turns
+        id=_name(record),
+        scope=message.revert,
+        turn=turn.id if turn else "",
+        turns=turns,
+        user=message.said.user,
     )
     return Decision(entries=(asked,))
 

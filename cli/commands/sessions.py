@@ -7,6 +7,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +22,9 @@ from ...gateway.home.trash import Trash
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.session_info import SessionInfo, described, listed
+from ...gateway.views.audit import audit
 from ...gateway.views.comparison import compared, comparison_data, comparison_text
+from ...gateway.views.moment import parse_moment
 from ...gateway.wording.formats import age, iso, size_text
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.codec import decode_entry, encode
@@ -260,6 +264,32 @@ def diff_session(
     return DONE
 
 
+def audit_sessions(
+    since: Annotated[str, option("TIME", "From when on: a time, or `7d ago`.")] = "1d ago",
+    who: Annotated[str, option("PATTERN", "Only the acts of these: `phone`, `agent *`.")] = "*",
+    as_json: Json = False,
+) -> None:
+    """Show who did what: what people said and chose, what agents did, and by which rule.
+
+    Example: steersman sessions audit --since "7d ago" --who phone
+    """
+    moment = parse_moment(since, datetime.now().astimezone())
+    if isinstance(moment, int):
+        raise UsageError(f"`{since}` is not a time", 'steersman sessions audit --since "7d ago"')
+    with stored(os.environ) as store:
+        lines = audit(store, moment.timestamp(), redactor_of(os.environ))
+    lines = [line for line in lines if fnmatchcase(line["who"], who)]
+    if as_json:
+        show_document({"acts": lines})
+        return
+    if not lines:
+        warn(f"nobody did anything since `{since}`")
+        return
+    head = ("TIME", "WHO", "ACT", "WHAT", "RULE", "SESSION")
+    rows = [tuple(str(dict(line)[name.lower()]) for name in head) for line in lines]
+    show_table(head, rows, ("WHO", "WHAT"), ("RULE",))
+
+
 def resume_session(session: Session) -> int:
     """Open a chat on a session; nothing runs until you resume it.
 
@@ -373,6 +403,7 @@ _BY_HAND: Mapping[str, Callable[..., int | None]] = {
     "revert": twin(revert, Session),
     "rename": rename_session,
     "search": search_sessions,
+    "audit": audit_sessions,
     "fork": fork_session,
     "finalize": finalize_session,
     "export": export_session,

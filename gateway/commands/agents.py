@@ -14,7 +14,6 @@ from ...machines import protocol as m
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient
-from ..speaker import speaker
 from ..wording.formats import one_line, plain_words
 from ..wording.redaction import Redactor
 from .command import Argument, Reply, command
@@ -75,7 +74,7 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
             ok=False, data={}, text=f"Several are called `{name}`. Which one: {', '.join(paths)}?"
         )
     child = paths[0] if paths else name
-    answer = client.ask(m.EndChild(child=child, is_gentle=is_gentle, user=speaker().user))
+    answer = client.ask(m.EndChild(child=child, is_gentle=is_gentle))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"{answer.get('reason', 'Refused')}.")
     if is_gentle:

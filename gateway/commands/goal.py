@@ -16,7 +16,6 @@ from ...machines.lifecycles import GOAL, REASONS
 from ...ports.judging import gate_fault
 from ..client import SessionClient
 from ..events.goal import goals_view
-from ..speaker import speaker
 from .command import Argument, Reply, Text, command
 
 LETS_END = "Goal paused: a running turn may finish, then nothing runs until /goal resume."
@@ -139,7 +138,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
     if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
     fault = _gate_fault(client, commands or client.host.config.goals.gates)
-    answer = client.ask(replace(order, gates=commands or None, user=speaker().user, fault=fault))
+    answer = client.ask(replace(order, gates=commands or None, fault=fault))
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")
     data = {**_view(client), **answer}

@@ -13,7 +13,6 @@ from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
 from ..client import SessionClient
 from ..events.translation import usage_view
-from ..speaker import speaker
 from .command import Argument, Reply, command
 
 
@@ -102,7 +101,7 @@ def limits(
     Example: steersman sessions limits last more
     """
     if grant:
-        answer = client.ask(m.GrantLimits(user=speaker().user))
+        answer = client.ask(m.GrantLimits())
         if not answer.get("ok", True):
             return Reply(ok=False, data=answer, text=f"Not granted: {answer.get('reason')}.")
     found = client.describe()
@@ -140,7 +139,7 @@ def compact(
 
     Example: steersman sessions compact last "the names of the files"
     """
-    answer = client.ask(m.Compact(wish=what, user=speaker().user))
+    answer = client.ask(m.Compact(wish=what))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")
     when = "" if answer.get("runs") else "It is summed up when the running turn has ended."

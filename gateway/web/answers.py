@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from msgspec import Meta
 
@@ -65,4 +65,4 @@ class ScheduleList(TypedDict):
 class Done(TypedDict):
     """It is done."""
 
-    ok: Literal[True]
+    ok: bool

@@ -100,20 +100,25 @@ def _schemas(kinds: Sequence[Any]) -> dict[str, Any]:
             properties[key]["description"] = text
         found[name]["properties"] |= properties | found[name]["properties"]
     events = {kind: _reference(kind.__name__) for kind in get_args(Event)}
-    found["Event"] = {"oneOf": list(events.values())}
-    return {name: _without_false_items(schema) for name, schema in found.items()}
+    found["Event"] = {"anyOf": list(events.values())}  # two kinds of `goal` fit one event
+    return {name: _with_items(schema) for name, schema in found.items()}
 
 
-def _without_false_items(schema: _Json) -> _Json:
-    """Leave `items` out where it is false, which some generators do not read; `maxItems` says it, too."""
+def _with_items(schema: _Json) -> _Json:
+    """Let the items of arrays be described by schemas: generators do not read false, and miss none.
+
+    Where it was false, `maxItems` says so, too.
+    """
     if isinstance(schema, dict):
-        return {
-            key: _without_false_items(value)
-            for key, value in schema.items()
-            if not (key == "items" and value is False)
-        }
+        found = {key: _with_items(value) for key, value in schema.items()}
+        is_bare = found.get("items") in (None, False) and "prefixItems" not in found
+        if found.get("type") == "array" and is_bare:
+            found["items"] = {}
+        elif found.get("items") is False:
+            del found["items"]
+        return found
     if isinstance(schema, list):
-        return [_without_false_items(part) for part in schema]
+        return [_with_items(part) for part in schema]
     return schema
 
 

@@ -1,10 +1,12 @@
 """What a stranger gets wrong, and what the world does: each has a clear message and a way on."""
 
+import json
 import re
 import resource
 import sqlite3
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -195,6 +197,50 @@ def test_a_bad_journal_is_left_alone(place: Place, serve, how: str) -> None:
     assert re.search(r"^(steersman|error): .+\n  .+", ran.stderr, re.MULTILINE), ran.stderr
     assert file.read_bytes() == before
     assert len(server.requests) == 1
+
+
+def test_a_newer_home_names_both_versions(place: Place, serve) -> None:
+    """A program that is too old says which versions, reads and writes nothing, and says what to do."""
+    serve(Text("Hello."))
+    assert place.run("chat", "hi").returncode == 0
+    (file,) = (place.home / "state").glob("*.db")
+    with closing(sqlite3.connect(file)) as connection:
+        (known,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {known + 1}")
+    before = file.read_bytes()
+    for command in (
+        ("chat", "again"),
+        ("sessions", "list"),
+        ("send", "last", "x"),
+        ("home", "check"),
+    ):
+        ran = place.run(*command)
+        assert ran.returncode == 1, ran
+        assert ran.stderr == (
+            f"steersman: `{file}` has version {known + 1}; this program knows versions up to {known}\n"
+            "  Install the newest steersman, or set STEERSMAN_HOME to another folder.\n"
+        )
+    assert file.read_bytes() == before
+
+
+def test_a_session_of_a_newer_version_keeps_no_other_out(place: Place, serve) -> None:
+    """An entry of a kind to come has its session refused, which is named as newer; others work."""
+    serve(Text("Hello.", times=0))
+    sessions = []
+    for text in ("one", "two"):
+        assert place.run("chat", text).returncode == 0
+        sessions.append(place.stored()["id"])
+    (file,) = (place.home / "state").glob("*.db")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(
+            "UPDATE entries SET data = ? WHERE session = ? AND seq = 3",
+            (json.dumps({"kind": "dreamt"}), sessions[0]),
+        )
+        connection.execute("DELETE FROM snapshots WHERE session = ?", (sessions[0],))
+    ran = place.run("chat", "--resume", sessions[0], "more")
+    assert ran.returncode == 1
+    assert "entry of unknown kind `dreamt`\n  a later version of steersman wrote it" in ran.stderr
+    assert place.run("chat", "--resume", sessions[1], "more").returncode == 0
 
 
 def test_a_home_that_cannot_be_written_is_reported(place: Place, serve) -> None:

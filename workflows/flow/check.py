@@ -160,6 +160,7 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     diagnostics += diagnose(document, problems)
     warnings = [*program_doubts(spec, around.folder, around.environ)]
     warnings += sending_doubts(spec)
+    warnings += (Problem((), said) for said in document.warnings)
     warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
     if not diagnostics:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)
