@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import asdict
+
 from ...journal import entries as e
 from ...machines import protocol as m
 from ...machines.people import Deed, FromPerson, objection
@@ -119,15 +121,7 @@ def _choice(deed: Deed, entry_of: Callable[[Any], e.Entry]) -> Handler:
 
 
 def _policy(change: m.PolicyChange) -> e.Entry:
-    return e.PolicyChanged(
-        busy_mode=change.busy_mode,
-        is_auto_queue=change.is_auto_queue,
-        routes=change.routes,
-        model=change.model,
-        mode=change.mode,
-        holds=change.holds,
-        user=change.user,
-    )
+    return e.PolicyChanged(**asdict(change))
 
 
 def _allowance(allow: m.Allow) -> e.Entry:

@@ -7,7 +7,7 @@ says; a signature of it, by an SSH key as git makes it, lies beside the file.
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -53,8 +53,8 @@ def _other_snapshot(store: Store, session: str, upto: int) -> int:
         state = states.get(stored.seq)
         if state is None:
             continue
-        told = json.loads(json.dumps(encode(without_conversation(record))))
-        if {name: value for name, value in state.items() if name != "held"} != told:
+        kept = {name: value for name, value in state.items() if name != "held"}
+        if kept != encode(without_conversation(record)):
             return stored.seq
     return 0
 
@@ -118,21 +118,24 @@ def check_signature(file: Path, signers: Path) -> str:
     """Return who signed a file, one of the allowed signers. Raises `SteersmanError` if nobody did."""
     signature = str(file.with_name(file.name + ".sig"))
     found = _keygen("-Y", "find-principals", "-s", signature, "-f", str(signers))
-    signer = found.decode(errors="replace").splitlines()[0]
+    signer = found.splitlines()[0]
     about = ("-f", str(signers), "-I", signer, "-n", _NAMESPACE, "-s", signature)
-    _keygen("-Y", "verify", *about, stdin=file.read_bytes())
+    _keygen("-Y", "verify", *about, signed=file)
     return signer
 
 
-def _keygen(*words: str, stdin: bytes = b"") -> bytes:
+def _keygen(*words: str, signed: Path = Path(os.devnull)) -> str:
     try:
-        ran = subprocess.run([_KEYGEN, *words], input=stdin, capture_output=True)
+        with signed.open("rb") as stdin:
+            ran = subprocess.run(
+                [_KEYGEN, *words], stdin=stdin, capture_output=True, text=True, errors="replace"
+            )
     except OSError as error:
         raise SteersmanError(
-            f"`{_KEYGEN}` cannot be run: {error.strerror}", "install OpenSSH's client"
+            f"`{error.filename}` cannot be used: {error.strerror}",
+            "a signature needs the file, and `ssh-keygen` of OpenSSH's client",
         ) from error
     if ran.returncode:
-        said = ran.stderr.decode(errors="replace").strip() or ran.stdout.decode(errors="replace")
-        lines = said.strip().splitlines() or ["no reason"]
+        lines = (ran.stderr.strip() or ran.stdout.strip() or "no reason").splitlines()
         raise SteersmanError(f"the signature does not hold: {lines[-1]}", "nothing was changed")
     return ran.stdout

@@ -13,6 +13,7 @@ ROOMS = ("cli", "gateway", "extensions")
 SPEAKING = {"say", "enter", "send", "speak"}
 """Functions that read a text as a person's, without the underscores before their names."""
 SHOWN = {
+    ("cli/question.py", "answer"): "a line for people, to be edited",
     ("gateway/wording/first_run.py", "help"): "a line for people",
 }
 """Texts that look like it, by module and command, and why that is right."""

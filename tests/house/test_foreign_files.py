@@ -12,6 +12,7 @@ OWN = {
     "cli/screen/terminal.py": "its own file",
     "cli/commands/serve.py": "the log of a process that it started",
     "gateway/commands/installed.py": "what it has just written",
+    "gateway/views/evidence.py": "a signed file, which another program reads",
     "gateway/home/salvage.py": "a damaged database, however large it is",
     "gateway/host/hook_runner.py": "its own file",
     "gateway/host/offline_writer.py": "writes",
