@@ -14,7 +14,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def test_every_page_is_listed_and_shown(place: Place) -> None:
     """The list has each page with one line; a page is the text of its file, however it is named."""
     listed = json.loads(place.run("docs", "--json").stdout)["docs"]
-    assert {page["topic"] for page in listed} == {path.stem for path in DOCS.glob("*.md")} - {"README"}
+    assert {page["topic"] for page in listed} == {path.stem for path in DOCS.glob("*.md")} - {
+        "README"
+    }
     assert all(page["title"] and page["about"] and page["group"] for page in listed)
     rows = place.run("docs").stdout.splitlines()
     assert [row.split()[0] for row in rows[1:-1]] == [page["topic"] for page in listed]
