@@ -14,6 +14,7 @@ from typing import Any
 import tomli_w
 from event_table import event_tables
 from example import example_session, run_examples
+from man_page import completion, man_page, man_pages
 from promise_page import promises
 
 from steersman.cli.app import whole_program
@@ -458,6 +459,15 @@ PAGES: list[tuple[str, Callable[[], str]]] = [
         for machine in MACHINES.values()
     ),
     ("pictures/actors.svg", actors_picture),
+    *((f"man/{name}.1", functools.partial(man_page, name)) for name in man_pages()),
+    *(
+        (f"completions/{name}", functools.partial(completion, shell))
+        for shell, name in (
+            ("bash", "steersman"),
+            ("zsh", "_steersman"),
+            ("fish", "steersman.fish"),
+        )
+    ),
     ("inside.md", inside),
     ("command-line.md", command_line),
     ("commands.md", commands),
