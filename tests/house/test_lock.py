@@ -22,6 +22,7 @@ LOCKED = {  # by which lock file these requirements are installed
     "user": [*ALWAYS, *EXTRAS["local"]],
     "image": [*ALWAYS, *EXTRAS["mcp"], *EXTRAS["web"]],
     "ray": ["ray[client]"],
+    "site": ["mkdocs-asciinema-player", "mkdocs-material", "mermaidx"],
     "synapse": ["matrix-synapse"],
     "tool": ["uv"],
 }
@@ -79,7 +80,9 @@ def test_a_lock_has_hashes_and_fits_the_declared_ranges(name: str) -> None:
         assert found == {package: tested[package] for package in found}
 
 
-@pytest.mark.parametrize("name", ["Containerfile", ".ci/ray", ".ci/synapse", ".ci/lock"])
+@pytest.mark.parametrize(
+    "name", ["Containerfile", ".ci/ray", ".ci/site", ".ci/synapse", ".ci/lock"]
+)
 def test_nothing_is_installed_without_its_hash(name: str) -> None:
     """Pip checks hashes, or fetches nothing: no package, and nothing that builds one."""
     text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")

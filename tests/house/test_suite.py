@@ -23,8 +23,8 @@ FOLDERS = {".ci", ".github", ".vscode", "benchmarks", "docs", "examples", "tests
 FILES = {
     *(".containerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE", "MANIFEST.in", "Makefile"),
-    *("README.md", "__init__.py", "__main__.py", "chat.py", "config.toml", "models.py"),
-    *("py.typed", "pyproject.toml", "testing.py"),
+    *("README.md", "__init__.py", "__main__.py", "chat.py", "config.toml", "mkdocs.yml"),
+    *("models.py", "py.typed", "pyproject.toml", "testing.py"),
 }
 BLOCKING = """
 import threading
