@@ -59,19 +59,27 @@ def items() -> Iterator[Item]:
         if file.exists():
             yield _files("completion", file)
     yield from _elsewhere(paths)
-    models = paths.cache / "models"
-    if models.exists():
-        yield _files("weights of models", models)
-    if paths.cache.exists():
-        yield _files("cache", paths.cache)
-    if paths.state.exists():
-        what = "state: sessions, queues, keys, trust"
-        yield _files(what + (", settings" if paths.state == paths.config else ""), paths.state)
-    if "STEERSMAN_HOME" not in os.environ and paths.config.exists():
-        yield _files("settings", paths.config)
-    elif paths.config_file.exists():  # beside it may be what is a person's own
-        yield _files("settings", paths.config_file)
+    is_home = bool(os.environ.get("STEERSMAN_HOME"))  # beside its settings may be what is not ours
+    worked_in = _worked_in()
+    for what, place in (
+        ("weights of models", paths.cache / "models"),
+        ("cache", paths.cache),
+        ("state: sessions, queues, keys, trust", paths.state),
+        ("settings", paths.config_file if is_home else paths.config),
+    ):
+        if place.exists():
+            inside = next((at for at in worked_in if at.is_relative_to(place)), None)
+            note = f", and {inside}, where a session worked" if inside else ""
+            yield _files(what + note, place, is_ours=not inside)
     yield Item(what="program", where=sys.prefix, command=_program(), is_ours=False)
+
+
+def _worked_in() -> list[Path]:
+    try:
+        with stored(os.environ) as store:
+            return [Path(row.folder) for row in store.sessions()]
+    except SteersmanError:
+        return []  # nor is the state removed then
 
 
 def _files(what: str, place: Path, *, is_ours: bool = True) -> Item:
@@ -194,16 +202,13 @@ def _remove(item: Item) -> bool:
 
 
 def _check_unused(state: Path) -> None:
-    """Raise `UsageError` if a program has the home open, or a session worked in the folder."""
+    """Raise `UsageError` if a program has the home open."""
     owner = server_of(state)
     with stored(os.environ) as store:
         owners = [*store.owners().values(), *([owner] if owner else [])]
-        folders = [row.folder for row in store.sessions()]
     if owners:
         named = ", ".join(sorted({owner.process for owner in owners}))
         raise UsageError(f"{named} has sessions open: end it first")
-    if inside := next((at for at in folders if Path(at).is_relative_to(state)), ""):
-        raise UsageError(f"a session worked in it, in {inside}: look before you remove it")
 
 
 def _forget_source(script: Path) -> None:

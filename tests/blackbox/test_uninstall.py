@@ -14,7 +14,7 @@ from support.model_server import Text
 @pytest.fixture
 def used(place: Place, serve: Callable[..., Any]) -> Path:
     """A home with a session, weights, a completion, and hooks in another agent; returns HOME."""
-    serve(Text("Hello."), Text("Hello."))
+    serve(*[Text("Hello.")] * 3)
     assert place.run("chat", "hi").returncode == 0
     home = place.home.parent
     (home / ".claude").mkdir()
@@ -90,3 +90,18 @@ def test_a_person_confirms_each(place: Place, used: Path) -> None:
     assert "hooks emit" not in "".join(path.read_text() for path in (used / ".claude").glob("*"))
     assert (place.home / "config.toml").exists()
     assert (place.home / "state" / "journal.db").exists()
+
+
+def test_a_folder_in_which_a_session_worked_stays(place: Place, used: Path) -> None:
+    """Also if it is one of this program's own: what is in it may be a person's."""
+    inside = place.home / "state" / "mine"
+    inside.mkdir()
+    assert place.run("chat", "hi", "--cwd", str(inside)).returncode == 0
+    ran = place.run("uninstall", "--yes")
+    assert ran.returncode == 0, ran.stderr
+    assert (
+        f"left: state: sessions, queues, keys, trust, and {inside}, where a session" in ran.stdout
+    )
+    assert inside.exists()
+    assert (place.home / "state" / "journal.db").exists()
+    assert not (place.home / "config.toml").exists()
