@@ -19,8 +19,8 @@ def used(place: Place, serve: Callable[..., Any]) -> Path:
     home = place.home.parent
     (home / ".claude").mkdir()
     assert place.run("hooks", "install", "claude").returncode == 0
-    (home / ".bashrc").write_bytes(b"caf\xe9=1\n")
     assert place.run("--install-completion", "bash").returncode == 0
+    (home / ".bashrc").write_bytes(b"caf\xe9=1\n" + (home / ".bashrc").read_bytes())
     (place.home / "cache" / "models").mkdir(parents=True)
     (place.home / "cache" / "models" / "small.gguf").write_bytes(b"0" * 5000)
     (place.home / "notes.txt").write_text("mine")
@@ -28,8 +28,10 @@ def used(place: Place, serve: Callable[..., Any]) -> Path:
 
 
 def left(home: Path) -> set[str]:
-    """The files below the home folder."""
-    return {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()}
+    """The files below the home folder, but those by which SQLite reads a database."""
+    paths = (path for path in home.rglob("*") if path.is_file())
+    names = {path.relative_to(home).as_posix() for path in paths}
+    return {name for name in names if not name.endswith(("-wal", "-shm"))}
 
 
 @pytest.mark.checks_data("uninstall")
