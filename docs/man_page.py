@@ -1,9 +1,8 @@
 """The manual pages and the completions of shells: written from the commands, put into the wheel."""
 
 import re
+from importlib import import_module
 from typing import Any
-
-from typer.completion import get_completion_script
 
 from steersman.cli.app import command_named, whole_program
 from steersman.cli.exit_codes import EXIT_CODES
@@ -73,7 +72,8 @@ _SIGNS = {"-": "\\-", "`": "\\(ga", "'": "\\(aq", "^": "\\(ha", "~": "\\(ti"}
 
 def completion(shell: str) -> str:
     """Write what a shell loads when `steersman` is completed for the first time."""
-    script = get_completion_script(
+    typer: Any = import_module("typer.completion")  # the function is not declared public
+    script = typer.get_completion_script(
         prog_name="steersman", complete_var="_STEERSMAN_COMPLETE", shell=shell
     )
     if shell == "zsh":  # the file is the function itself

@@ -47,14 +47,15 @@ def on_config(config: Any) -> Any:
     config.site_name = f"steersman {project['version']}"
     config.site_description = project["description"]
     config.mdx_configs["toc"] = {"permalink": True, "slugify": anchor}
-    config.nav = [{"Start": "index.md"}]
+    nav: list[Any] = [{"Start": "index.md"}]
+    group: list[dict[str, str]] = []
     for line in (DOCS / "README.md").read_text("utf-8").splitlines():
         if line.startswith("## "):
-            config.nav.append({line[3:]: []})
+            group = []
+            nav.append({line[3:]: group})
         elif found := re.match(r"- \[(.+?)\]\((.+?)\)", line):
-            (group,) = config.nav[-1].values()
             group.append({found[1]: address(Path(os.path.normpath(DOCS / found[2])))})
-    config.nav.append({"More": [{"All pages": "pages.md"}, {"Changes": "changelog.md"}]})
+    config.nav = [*nav, {"More": [{"All pages": "pages.md"}, {"Changes": "changelog.md"}]}]
     return config
 
 

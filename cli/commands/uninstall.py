@@ -31,8 +31,10 @@ from ..output import show, show_document, show_table, warn
 from ..stored import stored
 from .serve import login_service
 
-_COMPLETIONS = (".bash_completions/steersman.sh", ".zfunc/_steersman")
-_COMPLETIONS += (".config/fish/completions/steersman.fish",)
+_COMPLETIONS = (
+    *(".bash_completions/steersman.sh", ".zfunc/_steersman"),
+    ".config/fish/completions/steersman.fish",
+)
 """Where `--install-completion` writes, below the home folder."""
 
 
