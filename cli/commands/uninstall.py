@@ -21,6 +21,7 @@ from ...machines.value import Value
 from ...ports.process.own_python import INTERPRETER
 from ...workflows.config import load
 from ...workflows.durability import replace_file
+from ...workflows.foreign_file import read_foreign
 from ...workflows.home_folder import home_folder
 from ...workflows.home_place import home_place, storage_of, without_password
 from ...workflows.paths import Paths
@@ -216,7 +217,7 @@ def _check_unused(state: Path) -> None:
 def _forget_source(script: Path) -> None:
     """Take the line out of ~/.bashrc that reads the completion."""
     file = (home_folder() / ".bashrc").resolve()
-    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    lines = read_foreign(file).splitlines(keepends=True) if file.exists() else []
     kept = [line for line in lines if line.strip() != f"source '{script}'".encode()]
     if kept != lines:
         replace_file(file, b"".join(kept), file.stat().st_mode & 0o7777)
