@@ -49,7 +49,8 @@ def _parts(command: Any, *names: str) -> tuple[str, list[str], str, list[str]]:
     called = " ".join(names).replace("-", " ", 1)
     context = command.context_class(command, info_name=called)
     texts = [" ".join(part.split()) for part in str(command.help).split("\n\n")]
-    paragraphs = [f".PP\n{_roff(text)}" for text in texts if not text.startswith("Example: ")]
+    paragraphs = [_roff(text) for text in texts if not text.startswith("Example: ")]
+    paragraphs[1:] = [f".PP\n{text}" for text in paragraphs[1:]]
     example = next(text for text in texts if text.startswith("Example: ")).removeprefix("Example: ")
     records = (param.get_help_record(context) for param in command.get_params(context))
     rows = [line for record in records if record for line in _row(*record)]

@@ -43,6 +43,16 @@ def test_man_reads_a_page(path: Path) -> None:
     assert "\\" not in shown.replace(r"\n", "")
 
 
+@pytest.mark.skipif(not shutil.which("mandoc"), reason="needs mandoc")
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_mandoc_finds_nothing(path: Path) -> None:
+    """But that a page has no date: it would change with each of them."""
+    command = ["mandoc", "-T", "lint", "-W", "warning", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds(60))
+    found = (done.stdout + done.stderr).splitlines()
+    assert [line for line in found if "missing date" not in line] == []
+
+
 BEGIN = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], f"source {COMPLETIONS}/steersman"),
     "zsh": (["zsh", "-f"], f"fpath+={COMPLETIONS}; autoload -Uz compinit; compinit -u -D"),
