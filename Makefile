@@ -12,7 +12,7 @@ PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py models.py testi
 PYTEST = .venv/bin/pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic
 
-.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs recordings lock
+.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs site recordings lock
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -27,6 +27,7 @@ help:
 	@echo 'make prove       have the simulator find each planted fault, and tests each broken rule'
 	@echo 'make soak        run the suites of the promises at length; ARGS chooses'
 	@echo 'make docs        write the generated docs'
+	@echo 'make site        build the docs as a web site, and check it'
 	@echo 'make recordings  record the stories in a terminal, and the page'
 	@echo 'make lock        renew the versions and hashes that are installed'
 
@@ -95,6 +96,10 @@ soak:
 docs:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python docs/generate.py
+
+site:
+	@.ci/venv dev </dev/null
+	@.ci/site
 
 recordings:
 	@.ci/venv dev </dev/null

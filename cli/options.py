@@ -27,6 +27,8 @@ ABOUT = {
     "tour": "Show in a minute how to queue, steer, stop, revert and resume, in a scratch folder.",
     "setup": "Choose a model, try it, and make it the default of new chats.",
     "doctor": "Check this machine, and report what to repair.",
+    "docs": "List the pages of the documentation, or show one: on a terminal in your pager.",
+    "uninstall": "Show what of steersman is on this machine, and remove what you confirm.",
     "queue": "Show and change a session's queue.",
     "goal": "Show and change the goal of a session.",
     "agents": "Show and end a session's subagents.",

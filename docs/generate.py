@@ -15,6 +15,7 @@ import tomli_w
 from event_schema import event_schema
 from event_table import event_tables
 from example import example_session, run_examples
+from man_page import completion, man_page, man_pages
 from promise_page import promises
 from public_api import public_api
 
@@ -53,6 +54,7 @@ __all__ = [
     "machines",
     "main",
     "promises",
+    "readme",
     "routing",
     "terminal",
     "tools",
@@ -454,12 +456,66 @@ def _helps(command: Any, names: tuple[str, ...], above: Any) -> Iterator[str]:
         yield from _helps(inner, (*names, name), context)
 
 
+SURVIVES = {
+    "kills": "`kill -9` of a conversation, at each of its writes in turn, and a new start",
+    "power": "power cut at a moment of a recorded run, and a new start from what the disk has",
+    "sessions": "simulated session with random schedules, stops, crashes and leaping clocks",
+    "hostile": "process that is hard to end, when its chat ends in one way or another",
+    "nodes": "message to nodes of one database; nodes, connections and the server are broken",
+}
+"""Suites of `make soak`, and what each case of them is."""
+BESIDE = {
+    "first model request, ms": "first model request, ms",
+    "warm turn, ms": "warm turn, ms",
+    "one-shot peak memory, MiB": "one-shot peak memory, MiB",
+    "interrupt: setsid grandchild dead, ms": "after a stop a `setsid` grandchild is dead, ms",
+    'tokens for "hi"': 'tokens sent for "hi"',
+}
+
+
+def readme() -> str:
+    """Fill the figures of the README in, from those that are kept and those of the performance page."""
+    kept = json.loads((DOCS / "figures.json").read_text(encoding="utf-8"))
+    rows = [
+        (text, f"{kept[name]['count']:,}", str(kept[name]["wrong"]))
+        for name, text in SURVIVES.items()
+    ]
+    survives = _rows(("case", "tried", "lost, doubled or left running"), rows)
+    page = (
+        (DOCS / "performance.md").read_text(encoding="utf-8").partition("## Beside other agents")[2]
+    )
+    lines = [line.strip("| ").split(" | ") for line in page.split("\n\n")[1].splitlines()]
+    cells = {name: rest for name, *rest in lines}
+    medians = {name: [_median(cell) for cell in cells[name]] for name in BESIDE}
+    beside = _rows(("", *lines[0]), [(text, *medians[name]) for name, text in BESIDE.items()])
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    for name, table in (("survives", survives), ("beside", beside)):
+        begin, end = re.escape(f"<!-- {name}: "), re.escape(f"<!-- /{name} -->")
+        text = re.sub(rf"({begin}.*?-->\n).*?({end})", rf"\1\n{table}\n\2", text, flags=re.DOTALL)
+    return text
+
+
+def _median(cell: str) -> str:
+    """Take the median out of `least / median (ratio)`; a reason instead of a figure is a dash."""
+    return "-" if cell.startswith("-") else cell.partition(" (")[0].rpartition(" / ")[2]
+
+
 PAGES: list[tuple[str, Callable[[], str]]] = [
     *(
         (f"pictures/{machine.name}.svg", functools.partial(picture, machine))
         for machine in MACHINES.values()
     ),
     ("pictures/actors.svg", actors_picture),
+    *((f"man/{name}.1", functools.partial(man_page, name)) for name in man_pages()),
+    *(
+        (f"completions/{name}", functools.partial(completion, shell))
+        for shell, name in (
+            ("bash", "steersman"),
+            ("zsh", "_steersman"),
+            ("fish", "steersman.fish"),
+        )
+    ),
+    ("../README.md", readme),
     ("inside.md", inside),
     ("api.txt", public_api),
     ("events.schema.json", event_schema),

@@ -66,6 +66,7 @@ EXTENSIONS = Registry(
         "acp": Part(place="steersman.extensions.acp.command:acp"),
         "external agent": Part(place="steersman.extensions.acp.driven_agent:DrivenAgent"),
         "hooks": Part(place="steersman.extensions.agent_hooks.command:hooks"),
+        "installed hooks": Part(place="steersman.extensions.agent_hooks.command:installed_hooks"),
         "mcp": Part(place="steersman.extensions.mcp.server:serve_mcp"),
         "mcp servers": Part(place="steersman.extensions.mcp.session_servers:ServerFactory"),
         "opentelemetry": Part(place="steersman.extensions.opentelemetry.feed:Telemetry"),

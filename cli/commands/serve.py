@@ -199,7 +199,7 @@ def install() -> int:
 
     Example: steersman serve install
     """
-    service = _service()
+    service = login_service()
     try:
         service.path.parent.mkdir(parents=True, exist_ok=True)
         service.path.write_bytes(service.text)
@@ -218,7 +218,7 @@ def uninstall() -> int:
 
     Example: steersman serve uninstall
     """
-    service = _service()
+    service = login_service()
     if not service.path.exists():
         show("nothing is installed")
         return 1
@@ -228,7 +228,8 @@ def uninstall() -> int:
     return code
 
 
-def _service() -> LoginService:
+def login_service() -> LoginService:
+    """Describe what starts the server at login here; its file need not be there."""
     home = os.environ.get("STEERSMAN_HOME", "")
     return _launch_agent(home) if sys.platform == "darwin" else _unit(home)
 

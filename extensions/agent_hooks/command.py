@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -145,6 +146,17 @@ def hooks_tell() -> int:
     count = tell_hooks(restore_service, paths.state, specs, os.environ)
     show(f"Hooks run: {count}.")
     return 0
+
+
+def installed_hooks() -> dict[str, Path]:
+    """Map each agent that has hooks of this program to its configuration; an unreadable one has none."""
+    paths, found = Paths.of(os.environ), dict[str, Path]()
+    for agent in load_agents(paths).values():
+        installation = Installation(agent, ["steersman"], paths.state, os.environ)
+        with suppress(ConfigError):
+            if installation.status() != "not installed":
+                found[agent.name] = installation.path
+    return found
 
 
 def _found(name: str) -> tuple[AgentDefinition, Installation]:

@@ -23,6 +23,7 @@ LOCKED = {  # by which lock file these requirements are installed
     "image": [*ALWAYS, *EXTRAS["mcp"], *EXTRAS["web"]],
     "clients": ["openapi-python-client"],
     "ray": ["ray[client]"],
+    "site": ["mkdocs-asciinema-player", "mkdocs-material", "mermaidx"],
     "synapse": ["matrix-synapse"],
     "tool": ["uv"],
 }
@@ -81,7 +82,8 @@ def test_a_lock_has_hashes_and_fits_the_declared_ranges(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Containerfile", ".ci/clients/make", ".ci/ray", ".ci/synapse", ".ci/lock"]
+    "name",
+    ["Containerfile", ".ci/clients/make", ".ci/ray", ".ci/site", ".ci/synapse", ".ci/lock"],
 )
 def test_nothing_is_installed_without_its_hash(name: str) -> None:
     """Pip checks hashes, or fetches nothing: no package, and nothing that builds one."""

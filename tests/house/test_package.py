@@ -126,14 +126,16 @@ def wheel(copied: Path, tmp_path: Path) -> Path:
 def test_wheel_holds_the_rooms_and_nothing_else_and_runs(
     project_files: list[Path], root: Path, rooms: tuple[str, ...], wheel: Path, tmp_path: Path
 ) -> None:
-    """A wheel has every file of every room, the root's own, and no test, example or tool.
+    """A wheel has every file of every room, the root's own, the pages, and no test, example or tool.
 
     It is installed from its file into an environment of its own, as `pipx` and `uv tool` do, and its
     command runs there, with the files that are no modules.
     """
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
+    held = {name for name in names if ".data/" not in name}
     own = {root / name for name in (*ROOT_MODULES, "py.typed", "config.toml")}
     inside = {path for path in project_files if path.relative_to(root).parts[0] in rooms} | own
+    inside |= {*(root / "docs").glob("*.md")}
     assert held == {f"steersman/{path.relative_to(root).as_posix()}" for path in inside}
 
     scratch = tmp_path / "scratch"
@@ -153,10 +155,16 @@ def test_wheel_holds_the_rooms_and_nothing_else_and_runs(
         (("models", "list"), "qwen2.5-coder-0.5b"),
         (("hooks", "list"), "codex"),
         (("workflow", "list"), "codemod"),
+        (("docs", "revert"), "# Revert"),
     ):
         command = [str(scratch / "bin" / "steersman"), *words]
         done = executed(command, env=environ, cwd=tmp_path)
         assert shown in done.stdout, done.stderr
+    pages = {path.name for path in (root / "docs" / "man").iterdir()}
+    assert {path.name for path in (scratch / "share" / "man" / "man1").iterdir()} == pages
+    assert (scratch / "share" / "bash-completion" / "completions" / "steersman").is_file()
+    assert (scratch / "share" / "zsh" / "site-functions" / "_steersman").is_file()
+    assert (scratch / "share" / "fish" / "vendor_completions.d" / "steersman.fish").is_file()
     where = [str(python), "-c", "import steersman; print(steersman.__file__)"]
     assert str(site) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
 

@@ -23,8 +23,8 @@ FOLDERS = {".ci", ".github", ".vscode", "benchmarks", "docs", "examples", "tests
 FILES = {
     *(".containerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE", "MANIFEST.in", "Makefile"),
-    *("README.md", "__init__.py", "__main__.py", "chat.py", "config.toml", "models.py"),
-    *("py.typed", "pyproject.toml", "testing.py"),
+    *("README.md", "__init__.py", "__main__.py", "chat.py", "config.toml", "mkdocs.yml"),
+    *("models.py", "py.typed", "pyproject.toml", "testing.py"),
 }
 BLOCKING = """
 import threading
@@ -142,5 +142,6 @@ def test_a_forge_and_a_commit_run_what_people_run(root: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     called = [hook["entry"] for hook in hooks]
     called += re.findall(r"^make .*?(?= \|\||$)", (root / ".ci" / "run").read_text(), re.MULTILINE)
-    assert {command.split()[1] for command in called} == {"check-fast", "check", "test", "test-all"}
+    run = {"check-fast", "check", "site", "test", "test-all"}
+    assert {command.split()[1] for command in called} == run
     assert {command.split()[1] for command in called} <= targets

@@ -1,0 +1,1 @@
+complete --command steersman --no-files --arguments "(env _STEERSMAN_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) steersman)" --condition "env _STEERSMAN_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) steersman"
