@@ -17,6 +17,7 @@ OTHERS = {
     *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN", "[TURN|OTHER]"),  # of the home's sessions
     *("SEQ|TIME", "A B", "MESSAGE", "last|undo [PATH]", "@NAME"),  # inside a session
     "[restore ID|empty]",  # of the trash
+    "[TOPIC]",  # a page
     *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE", "TIME"),  # taken as it is
     *("PATTERN", "WHAT MATTERS", "allow|always|deny|change|ANSWER"),
     "PATTERN|REASON|JSON",
