@@ -12,7 +12,8 @@ PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py models.py testi
 PYTEST = .venv/bin/pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic
 
-.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs site recordings lock
+.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs site recordings lock \
+    release-check
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -30,6 +31,7 @@ help:
 	@echo 'make site        build the docs as a web site, and check it'
 	@echo 'make recordings  record the stories in a terminal, and the page'
 	@echo 'make lock        renew the versions and hashes that are installed'
+	@echo 'make release-check  build a release twice, install it, use it: a table of what was checked'
 
 chat:
 	@.ci/venv user </dev/null
@@ -111,3 +113,8 @@ recordings:
 lock:
 	@.ci/venv dev </dev/null
 	@.ci/lock $(ARGS)
+
+# Builds and proves what a tag publishes: .ci/release_check.py. ARGS="--tag v1.2.3" also compares the tag.
+release-check:
+	@.ci/venv user </dev/null
+	@.venv/bin/python .ci/release_check.py $(ARGS)

@@ -15,6 +15,7 @@ import tomli_w
 from event_schema import event_schema
 from event_table import event_tables
 from example import example_session, run_examples
+from installing import installing, pages
 from man_page import completion, man_page, man_pages
 from promise_page import promises
 from public_api import public_api
@@ -535,18 +536,20 @@ PAGES: list[tuple[str, Callable[[], str]]] = [
 def main(arguments: list[str]) -> int:
     """Write all pages, or with `--check` name those that are out of date and exit 1."""
     stale: list[str] = []
-    for name, make in PAGES:
-        path, text = DOCS / name, make()
+    made = {DOCS / name: make for name, make in PAGES}
+    for path in dict.fromkeys([*made, *pages()]):
+        text = made[path]() if path in made else path.read_text(encoding="utf-8")
+        if path.suffix == ".md":
+            text = installing(text)
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(name)
+        stale.append(path.relative_to(DOCS.parent).as_posix())
         if "--check" not in arguments:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            print(f"docs/{name}: written")
+            print(f"{stale[-1]}: written")
     if stale and "--check" in arguments:
-        names = ", ".join(f"docs/{name}" for name in stale)
-        print(f"out of date: {names}; `make docs` writes them", file=sys.stderr)
+        print(f"out of date: {', '.join(stale)}; `make docs` writes them", file=sys.stderr)
         return 1
     return 0
 

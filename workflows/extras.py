@@ -1,6 +1,6 @@
 """The parts that are installed on request: by which command, from where this package came.
 
-No command names the package alone: an index has whatever was registered there under its name.
+Until there is a release, no command names the package alone: an index has whatever was registered there.
 """
 
 import json
@@ -8,8 +8,16 @@ import shlex
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+RELEASED: bool = False
+"""Whether the package index has a release of ours. Hints and, after `make docs`, pages go by it."""
 _RECORD = "direct_url.json"
 """Where installers note the origin: https://packaging.python.org/en/latest/specifications/direct-url/."""
+
+
+def install_command(extra: str = "") -> str:
+    """Return the command that installs the package, with an extra if one is named, for a hint."""
+    named = ("steersman" if RELEASED else ".") + f"[{extra}]" * bool(extra)
+    return f"`pip install {shlex.quote(named)}`" + " in a clone" * (not RELEASED)
 
 
 def how_to_install(extra: str) -> str:
@@ -26,9 +34,7 @@ def how_to_install(extra: str) -> str:
 
 def _hint(extra: str, url: str, *, is_folder: bool) -> str:
     if not url:
-        return (
-            f"install it as steersman was, with `[{extra}]`: `pip install '.[{extra}]'` in a clone"
-        )
+        return f"install it as steersman was, with `[{extra}]`: {install_command(extra)}"
     place = unquote(urlsplit(url).path)
     named = f"{place}[{extra}]" if is_folder else f"steersman[{extra}] @ {url}"
     return f"`pip install {'-e ' * is_folder}{shlex.quote(named)}` installs it"

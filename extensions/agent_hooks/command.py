@@ -17,6 +17,7 @@ from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import ConfigError, UsageError
 from ...ports.process.own_python import INTERPRETER
 from ...workflows.agent_definition import AgentDefinition, find_agent, load_agents
+from ...workflows.extras import install_command
 from ...workflows.paths import Paths
 from .installation import Change, Installation
 
@@ -211,5 +212,5 @@ def _program() -> list[str]:
             return [str(path)]
     raise UsageError(
         "this program has no command that an agent could call",
-        "install it: `pip install .`, or `make chat`, in its checkout",
+        f"install it: {install_command()}",
     )

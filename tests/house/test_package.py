@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from support.executed import executed
 from support.patience import seconds
 
 import steersman
+from steersman.workflows.extras import RELEASED
 
 NAMES = {
     "agent-client-protocol": "acp",
@@ -44,21 +46,54 @@ ROOT_MODULES = ("__init__.py", "__main__.py", "chat.py", "models.py", "testing.p
 FROM_AN_INDEX = re.compile(
     r"(?:pipx?|uv tool|uv pip) install [^`\n]*?(?<![/\w.-])steersman(?![\w./-]|\[[^\n]* @ )"
 )
+FROM_A_CLONE = re.compile(r"pip install '\.\[|(?:pipx|uv tool) install \.|install \.` in a clone")
+SETTING = "RELEASED: bool = "
 
 
-def test_nobody_is_told_to_install_a_name(project_files: list[Path], root: Path) -> None:
-    """An index has what was registered there: each hint and page names a clone, or a file."""
-    named = [
-        f"{path.relative_to(root)}: {found[0]}"
+def named(pattern: re.Pattern[str], texts: dict[str, str]) -> list[str]:
+    """List the commands of that form in texts, each with the name of its text."""
+    found = [(name, match[0]) for name, text in texts.items() for match in pattern.finditer(text)]
+    return [f"{name}: {command}" for name, command in found if "--no-index" not in command]
+
+
+def test_a_package_is_installed_by_its_name_once_it_is_ours(
+    project_files: list[Path], root: Path
+) -> None:
+    """An index has what was registered there: before a release, hints and pages name a clone."""
+    texts = {
+        path.relative_to(root).as_posix(): path.read_text("utf-8", "replace")
         for path in project_files
         if path.suffix in (".md", ".py", ".toml", ".yaml", ".service") or path.suffix == ""
-        if "tests" not in path.relative_to(root).parts
-        for found in FROM_AN_INDEX.finditer(path.read_text("utf-8", "replace"))
-        if "--no-index" not in found[0]
-    ]
-    assert named == []
+        if "tests" not in path.relative_to(root).parts and path.name != "installing.py"
+    }
+    assert named(FROM_A_CLONE if RELEASED else FROM_AN_INDEX, texts) == []
+    assert named(FROM_AN_INDEX if RELEASED else FROM_A_CLONE, texts)
     assert FROM_AN_INDEX.search("pip install 'steersman[web]'")
     assert not FROM_AN_INDEX.search("pip install -e '/home/me/steersman[web]'")
+
+
+@pytest.mark.parametrize(
+    ("is_released", "hint", "pattern"),
+    [
+        (False, "`pip install '.[web]'` in a clone", FROM_AN_INDEX),
+        (True, "`pip install 'steersman[web]'`", FROM_A_CLONE),
+    ],
+)
+def test_one_setting_turns_hints_and_pages(
+    root: Path, is_released: bool, hint: str, pattern: re.Pattern[str]
+) -> None:
+    """With the other value, each hint and each page has the other form, and comes back from it."""
+    text = (root / "workflows" / "extras.py").read_text("utf-8")
+    assert text.count(SETTING) == 1
+    module: dict[str, Any] = {}
+    exec(re.sub(f"{SETTING}.*", f"{SETTING}{is_released}", text), module)
+    assert module["install_command"]("web") == hint
+    module = runpy.run_path(str(root / "docs" / "installing.py"))
+    installing = module["installing"]
+    texts = {path.name: path.read_text("utf-8") for path in module["pages"]()}
+    turned = {name: installing(page, is_released=is_released) for name, page in texts.items()}
+    assert named(pattern, turned) == []
+    assert {name: installing(page, is_released=RELEASED) for name, page in turned.items()} == texts
 
 
 def test_version_is_said_once_more_only(project: dict[str, Any]) -> None:
@@ -176,8 +211,19 @@ def test_container_file_uses_what_is_there(root: Path) -> None:
     """
     text = (root / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
-    words = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "VOLUME", "ENTRYPOINT"}
-    assert {word for word, _ in lines} <= words
+    words = {
+        "FROM",
+        "ARG",
+        "LABEL",
+        "WORKDIR",
+        "COPY",
+        "RUN",
+        "USER",
+        "ENV",
+        "VOLUME",
+        "HEALTHCHECK",
+    }
+    assert {word for word, _ in lines} <= {*words, "ENTRYPOINT"}
     for copied in (rest.split() for word, rest in lines if word == "COPY" and "--from" not in rest):
         assert (root / copied[0]).exists(), copied
     found = re.search(r"steersman\[([\w,]+)\]", text)
@@ -186,7 +232,11 @@ def test_container_file_uses_what_is_there(root: Path) -> None:
     assert set(found[1].split(",")) <= set(declared["optional-dependencies"])
     order = [word for word, _ in lines]
     assert order.index("USER") < order.index("ENTRYPOINT")
-    assert ["USER", "steersman"] in lines
+    assert re.search(r"useradd \S+ --uid 1000 steersman", text)
+    assert [
+        "USER",
+        "1000:1000",
+    ] in lines  # a number, so that an orchestrator sees that it is not root
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ FOLDERS = {".ci", ".github", ".vscode", "benchmarks", "docs", "examples", "tests
 FILES = {
     *(".containerignore", ".editorconfig", ".gitignore", ".pre-commit-config.yaml"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE", "MANIFEST.in", "Makefile"),
-    *("README.md", "__init__.py", "__main__.py", "chat.py", "config.toml", "mkdocs.yml"),
-    *("models.py", "py.typed", "pyproject.toml", "testing.py"),
+    *("README.md", "SECURITY.md", "__init__.py", "__main__.py", "chat.py", "config.toml"),
+    *("mkdocs.yml", "models.py", "py.typed", "pyproject.toml", "testing.py"),
 }
 BLOCKING = """
 import threading
@@ -134,14 +134,17 @@ def test_a_forge_and_a_commit_run_what_people_run(root: Path) -> None:
     """The workflow of the forge calls `.ci/run`, and that `make`, as the commit hook does."""
     yaml = YAML(typ="safe")
     workflow = yaml.load(root / ".github" / "workflows" / "ci.yml")
-    runs = [
-        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
-    ]
-    assert runs == [".ci/run"]
+    runs = {
+        name: [step["run"] for step in job["steps"] if "run" in step]
+        for name, job in workflow["jobs"].items()
+    }
+    assert runs.pop("test") == [".ci/run"]
     hooks = yaml.load(root / ".pre-commit-config.yaml")["repos"][0]["hooks"]
     targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     called = [hook["entry"] for hook in hooks]
     called += re.findall(r"^make .*?(?= \|\||$)", (root / ".ci" / "run").read_text(), re.MULTILINE)
-    run = {"check-fast", "check", "site", "test", "test-all"}
-    assert {command.split()[1] for command in called} == run
+    tests = {"check-fast", "check", "site", "test", "test-all", "release-check"}
+    assert {command.split()[1] for command in called} == tests
+    called += [line for lines in runs.values() for line in lines]
+    assert {command.split()[0] for command in called} == {"make"}
     assert {command.split()[1] for command in called} <= targets
