@@ -41,13 +41,18 @@ _SECRETS = (
     *(".npmrc", ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d", ".mozilla"),
     *(".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history"),
     *(".python_history", ".psql_history", ".mysql_history"),
+    *(".colima", ".lima", ".orbstack", ".rd", ".local/share/containers/podman/machine"),
 )
 """Below the home folder."""
 _ACTS = (("config", ""), ("config.worktree", ""), ("commondir", ".\n"), ("hooks", None))
 """What acts of a git folder, and what git reads where it is missing; None is a folder."""
 _GROUPS = ("modules", "worktrees")
 _MOST = 200  # git folders in a repository; one with more, or with links, is read-only
-_SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus")
+_RUN = (
+    *("/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"),
+    *("/run/resolvconf/resolv.conf", "/run/NetworkManager/resolv.conf", "/run/current-system"),
+)
+"""What is seen of `/run`, which has the sockets of services."""
 
 
 class SandboxPolicy(Value):
@@ -120,6 +125,11 @@ class Sandbox:
         if not self._policy.network:
             yield "--unshare-net"
         yield from _BASE
+        yield from (
+            "--tmpfs",
+            "/run",
+            *(word for one in _RUN for word in ("--ro-bind-try", one, one)),
+        )
         yield from ("--bind", str(self._place), "/tmp")
         for folder in self._policy.writable:
             path = os.path.realpath(os.path.expanduser(folder))
@@ -143,7 +153,7 @@ class Sandbox:
         """List the options that hide secrets and sockets, of those that exist."""
         home = self._environ.get("HOME") or home_of_account()
         runtime = self._environ.get("XDG_RUNTIME_DIR", "")
-        places = [*(os.path.join(home, name) for name in _SECRETS), runtime, *_SOCKETS]
+        places = [*(os.path.join(home, name) for name in _SECRETS), runtime]
         for place in [*places, *map(str, self._policy.hidden)]:
             path = os.path.realpath(place) if place else ""
             if not path or self._folder == path or self._folder.startswith(f"{path}/"):

@@ -6,6 +6,7 @@ Where bubblewrap can't run (it is not installed, or a container forbids it) only
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -110,6 +111,16 @@ def test_the_network_can_be_taken_away(box, network):
     links = box.run("cat /proc/net/dev | tail -n +3 | wc -l", network=network)
     here = len(Path("/proc/net/dev").read_text().splitlines()) - 2
     assert int(links.head) == (here if network else 1)
+
+
+@boxed
+def test_sockets_of_services_are_not_there(box):
+    """Neither in `/run`, with or without `XDG_RUNTIME_DIR`, nor a container program's in the home."""
+    (box.home / ".colima" / "default").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(box.home / ".colima/default/docker.sock"))
+        seen = box.run("find -L /run ~/.colima -type s; ls -d /run/user/*").head.decode()
+    assert not [line for line in seen.splitlines() if line.startswith("/")]
 
 
 @boxed
