@@ -54,7 +54,7 @@ _NAMED = 8  # keys in one notice
 _SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
 
 
-class Config(Settings):
+class Config(Settings, set_by=Setter.TRUSTED_PROJECT):
     """All settings, and where they come from.
 
     `data` is the merged document as people write it, `sources` names the layer that set each dotted

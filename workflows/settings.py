@@ -538,7 +538,9 @@ def _command_settings() -> type[CommandSettings]:
         "__doc__": CommandSettings.__doc__,
     }
     metaclass: Any = type(CommandSettings)
-    made: type[CommandSettings] = metaclass("CommandSettings", (CommandSettings,), named)
+    made: type[CommandSettings] = metaclass(
+        "CommandSettings", (CommandSettings,), named, set_by=Setter.PERSON
+    )
     return made
 
 

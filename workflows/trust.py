@@ -3,13 +3,15 @@
 A folder that was downloaded from somewhere may hold a `steersman.toml`. Until its owner says
 `steersman trust`, only keys that `settings.py` declares as harmless are applied (`authority.py`).
 Trust is given to contents: of that file, of the prompts, skills and workflows in `.steersman`, and of
-each file of the folder that a command in them names. After any change the folder has to be trusted
-again, and the difference is shown. One small record per folder lies in the state folder, so that two
+each file and folder of the project that a text in them names; where it is not clear what a command
+names, of all files of the project (see `_Names`). After any change the folder has to be trusted again,
+and the difference is shown. One small record per folder lies in the state folder, so that two
 terminals can't undo each other.
 """
 
 import hashlib
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -30,20 +32,25 @@ BESIDE = ".steersman"
 
 _KEY_VARIABLE = lazy_pattern(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
 
-_COMMANDS = frozenset(("call", "command", "gates", "run", "script", "shell", "start"))
-"""Keys whose texts are run, or are read in place of a program."""
+_COMMANDS = frozenset(("call", "command", "env", "gates", "run", "script", "shell", "start"))
+"""Keys whose texts are run, or say what is."""
 _LARGEST = 64 * 1024  # bytes of a file whose text is kept, to show a difference
 _LONGEST = 64 * 1024 * 1024  # bytes of a file, and of the record of a folder
-_MOST = 1000  # files of a folder that are trusted
+_MOST = 1000  # files that are trusted one by one
+_MOST_IN_FOLDER = 5000  # files of a folder that is trusted as a whole
 _EMPTY = hashlib.sha256().hexdigest()
-_PIECES = lazy_pattern(r"[;&|()`{}\n]+")
-_WORDS = lazy_pattern(r"[^\s<>'\"=$]+")
-_INTERPRETER = lazy_pattern(
-    r"(?:.*/)?(?:[a-z]*sh|source|\.|python|node|deno|bun|ruby|perl|php|lua)[\d.]*"
+_DEEPEST = 4  # shells in shells
+_PARTS = lazy_pattern(r"[^\w./+@%~-]+")
+_UNCLEAR = lazy_pattern(r"[$`*?\[~\n]|\{[^}]*[,.]")
+"""What makes a word of a shell another one."""
+_SHELL = lazy_pattern(r"(?:.*/)?(?:r?ba|da|m?k|t?c|pw|fi|z|a)?sh[\d.]*")
+_LINE = lazy_pattern(r"[\s;&|()<>$`]")
+_INTERPRETER = lazy_pattern(r"(?:.*/)?(?:pypy|python|node|deno|bun|ruby|perl|php|lua)[\d.]*")
+_MOVES = frozenset(("cd", "eval", "popd", "pushd"))
+_CHECKERS = frozenset(
+    ("biome", "cargo", "eslint", "mypy", "prettier", "pyright", "pytest", "ruff", "tsc")
 )
-_SCRIPT = lazy_pattern(
-    r".*\.(?:[cm]?[jt]s|lua|mk|php|pl|py|rb|(?:ba|z|k)?sh)|(?i:.*makefile|justfile)"
-)
+"""Programs that are given folders to look at; those may change."""
 
 
 class TrustedFile(Value):
@@ -72,7 +79,11 @@ def contents_of(folder: Path, content: bytes | None = None) -> Contents:
         found[_text(place.relative_to(root))] = _read(place)
     for path, file in list(found.items()):
         for named in _named(path, file, root):
-            found.setdefault(_text(named.relative_to(root)), _read(named))
+            key = _text(named.relative_to(root))
+            if named.is_dir():
+                found.setdefault(f"{key}/", _whole(named))
+            else:
+                found.setdefault(key, _read(named))
     if not found:
         raise FileNotFoundError("there is no such file")
     if len(found) > _MOST:
@@ -181,55 +192,141 @@ def _beside(root: Path) -> Iterator[Path]:
             yield from (Path(at, name) for name in sorted(files))
 
 
-def _named(path: str, file: TrustedFile, root: Path) -> Iterator[Path]:
-    """Yield the files of a folder that the commands in a TOML file name. Raises `OSError`."""
+def _named(path: str, file: TrustedFile, root: Path) -> set[Path]:
+    """Return the files and folders that a TOML file names. Raises `OSError`."""
     if not path.endswith(".toml"):
-        return
+        return set()
     if not file.text and file.sha256 != _EMPTY:
         raise OSError(f"{path} is no text, or is larger than {_LARGEST // 1024} KiB")
     try:
         data = parse_toml(file.text)
     except ValueError:
-        return
-    for command in _commands(data):
-        for word, is_program in _words(command):
-            for near in (root, (root / path).parent):
-                place = Path(os.path.realpath(os.path.join(near, word)))
-                if place.is_relative_to(root) and _may_run(place, is_program):
-                    yield place
+        return set()
+    names = _Names(root, ((root / path).parent,))
+    names.add(data, is_command=False)
+    return {root} if root in names.found else names.found
 
 
-def _commands(value: Any, is_command: bool = False) -> Iterator[list[str]]:
-    """Yield the commands in a document: their words, or one text."""
-    if is_table(value):
-        for key, inner in value.items():
-            yield from _commands(inner, is_command or key in _COMMANDS)
-    elif is_list(value):
-        if is_command and all(isinstance(word, str) for word in value):
-            yield value
-        else:
+class _Names:
+    """What a document names of a folder; `near` are the folders in which its words are looked up.
+
+    All that a word could name is `found`, whatever it is for. A command is followed if each of its words
+    stands as it is used; what a shell may make of other words, and what an interpreter may find by
+    itself, is not guessed: then the whole folder is found.
+    """
+
+    def __init__(self, root: Path, near: tuple[Path, ...]) -> None:
+        self._root, self._near = root, (root, *near)
+        self.found = set[Path]()
+
+    def add(self, value: Any, is_command: bool) -> None:
+        """Add what a value of a document names."""
+        if is_table(value):
+            before = self._near
+            if isinstance(place := value.get("cwd"), str):
+                self._near = (*before, *self._existing(place))
+                if "{" in place:
+                    self.found.add(self._root)
+            for key, inner in value.items():
+                self.add(inner, is_command or key in _COMMANDS)
+            self._near = before
+        elif is_list(value) and is_command and all(isinstance(word, str) for word in value):
+            self._add_command(value, _DEEPEST)
+        elif is_list(value):
             for inner in value:
-                yield from _commands(inner, is_command)
-    elif isinstance(value, str) and is_command:
-        yield [value]
+                self.add(inner, is_command)
+        elif isinstance(value, str) and is_command:
+            self._add_shell(value, _DEEPEST)
+        elif isinstance(value, str):
+            self.found |= {place for place in self._existing(value) if place.is_file()}
+
+    def _add_shell(self, text: str, depth: int) -> None:
+        """Add what a line of a shell names."""
+        lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=True)
+        lexer.commenters = ""
+        try:
+            words = list(lexer)
+        except ValueError:
+            words = [""]
+        if not depth or _UNCLEAR.search(text.replace("\n", ";")) or not all(words):
+            self.found.add(self._root)
+        command = list[str]()
+        for number, word in enumerate(words):
+            if set(word) <= set("();<>|&"):
+                if not set(word) & set("<>"):
+                    self._add_command(command, depth)
+                    command = []
+            elif number == 0 or ">" not in words[number - 1] or "<" in words[number - 1]:
+                command.append(word)
+        self._add_command(command, depth)
+
+    def _add_command(self, words: list[str], depth: int) -> None:
+        """Add what the words of a command name."""
+        if words and ("{" in words[0] or _MOVES & set(words)):
+            self.found.add(self._root)
+        is_checker, is_shell = bool(words) and words[0] in _CHECKERS, False
+        for number, word in enumerate(words):
+            parts = {word, *word.split("=")} - ({"."} if number == 0 else set())
+            if is_shell and _LINE.search(word):
+                self._add_shell(word, depth - 1)
+            else:
+                parts |= {*_PARTS.split(word)} - {word}
+            parts |= {part[2:] for part in parts if part[:1] == "-"}
+            places = {place for part in parts for place in self._existing(part)}
+            self.found |= {place for place in places if place.is_file() or not is_checker}
+            is_shell = is_shell or bool(_SHELL.fullmatch(word))
+            if (_SHELL.fullmatch(word) or _INTERPRETER.fullmatch(word)) and not self._is_clear(
+                word, words[number + 1 :]
+            ):
+                self.found.add(self._root)
+
+    def _is_clear(self, program: str, words: list[str]) -> bool:
+        """Whether a shell or an interpreter is given a file, or a line that was looked at."""
+        for word in words:
+            if word[:1] == "-" and word[:2] != "--":
+                if _SHELL.fullmatch(program):
+                    if "c" in word:
+                        return True
+                elif set(word) & set("cemrM"):
+                    return False
+            elif word[:2] == "--" and word not in ("--", "--version"):
+                return False
+            elif any(place.exists() for place in self._existing(word)):
+                return True
+        return "--version" in words
+
+    def _existing(self, word: str) -> set[Path]:
+        """Return what a word names in the project."""
+        if not word or "\0" in word:
+            return set()
+        places = {Path(os.path.realpath(near / word)) for near in self._near}
+        return {
+            place for place in places if place.is_relative_to(self._root) and os.path.lexists(place)
+        }
 
 
-def _words(command: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield every word that may name a file, and whether a program or its script stands there."""
-    command = [word for word in command if "\0" not in word]  # no command can have one
-    yield from ((word, number == 0) for number, word in enumerate(command))
-    for piece in _PIECES.split(" ".join(command)):
-        is_program = True
-        for word in _WORDS.findall(piece):
-            yield word, is_program
-            is_program = bool(_INTERPRETER.fullmatch(word)) or (is_program and word[0] == "-")
-
-
-def _may_run(place: Path, is_program: bool) -> bool:
-    """Whether a file is one that a command runs, not one that it only reads or writes."""
-    if not os.path.isfile(place):
-        return False
-    return is_program or os.access(place, os.X_OK) or bool(_SCRIPT.fullmatch(place.name))
+def _whole(folder: Path) -> TrustedFile:
+    """Read all files of a folder but git's; the text lists their hashes. Raises `OSError`."""
+    lines, left = list[str](), _LONGEST
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(set(folders) - {".git"})
+        for name in sorted([*files, *(one for one in folders if Path(at, one).is_symlink())]):
+            place = Path(at, name)
+            if place.is_symlink():
+                digest = f"-> {os.readlink(place)}"
+            elif place.is_file():
+                content = read_foreign(place, max(left, 0))
+                digest, left = hashlib.sha256(content).hexdigest(), left - len(content)
+            else:
+                digest = "special"
+            lines.append(spelled(f"{place.relative_to(folder)} {digest}"))
+            if len(lines) > _MOST_IN_FOLDER:
+                raise OSError(
+                    f"a command may run anything in {folder}, which has more than "
+                    f"{_MOST_IN_FOLDER} files: name a script by its path in place of it"
+                )
+    text = "\n".join(lines)
+    return TrustedFile(sha256=hashlib.sha256(text.encode()).hexdigest(), text=text)
 
 
 def _read(path: Path) -> TrustedFile:

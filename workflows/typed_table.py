@@ -133,17 +133,16 @@ class SetBy(Struct, frozen=True):
 class _WithSetter(KeywordOnly):
     """Creates tables of the settings; each says who sets its keys."""
 
-    def __new__(mcls, *parts: Any, set_by: Setter | None = None, **options: Any) -> Any:
+    def __new__(mcls, *parts: Any, set_by: Setter, **options: Any) -> Any:
         made = super().__new__(mcls, *parts, **options)
-        if set_by is not None:
-            made.set_by = set_by
+        made.set_by = set_by
         return made
 
 
-class SettingsTable(TypedTable, metaclass=_WithSetter):
-    """A table of the configuration. `set_by`: who may set its keys."""
+class SettingsTable(TypedTable, metaclass=_WithSetter, set_by=Setter.PERSON):
+    """A table of the configuration. `set_by`: who may set its keys; each class has to say it."""
 
-    set_by: ClassVar[Setter] = Setter.PERSON
+    set_by: ClassVar[Setter]
 
 
 AnyTable = TypeVar("AnyTable", bound=TypedTable)

@@ -42,6 +42,24 @@ LIMIT = 256 * 1024 * 1024
 _DEEPEST = (
     DEEPEST + 36
 )  # what the arguments of a call may have, in all that a journal has around them
+# fmt: off
+_TALK: tuple[type[Entry], ...] = (
+    e.SessionRenamed, e.SessionResumed, e.SessionLeaving, e.SessionSuspended,
+    e.SessionFinalizing, e.SessionFinalized, e.Recovered, e.AllowanceForgotten, e.HookRan,
+    e.InterruptPlanned, e.InterruptCalledOff, e.InterruptRequested, e.StopNoted, e.Queued,
+    e.Requeued, e.Deferred, e.Withdrawn, e.EditBegun, e.EditEnded, e.Edited, e.Moved,
+    e.SteerAddressed, e.Steered, e.SteerArrived, e.Offered, e.OfferAnswered, e.OfferWanted,
+    e.Kept, e.QueueHeld, e.QueueReleased, e.TurnStarted, e.ModelCalled, e.Answered,
+    e.AnswerGrew, e.AnswerCut, e.ModelCallFailed, e.QuestionAsked, e.QuestionAnswered,
+    e.ToolIntended, e.ToolRefused, e.ToolEnded, e.CallReported, e.ProgressMade,
+    e.NoProgress, e.ClaimDoubted, e.LimitReached, e.CompactionBegun, e.Compacted,
+    e.Interrupted, e.Stopped, e.TurnEnded, e.LateResult, e.ChildAdmitted, e.ChildCancelled,
+    e.ChildDetached, e.ChildInterrupted, e.ChildResumed, e.ChildEnded, e.GoalBegun,
+    e.GoalTurnFailed, e.JudgingBegun, e.JudgingStopped, e.GoalJudged, e.GoalPaused,
+    e.GoalResumed, e.GoalWoken, e.GoalCleared,
+)
+# fmt: on
+"""What an import keeps as it is: what was said and done, and what stops or ends something."""
 _FENCE = "````"
 
 
@@ -259,9 +277,11 @@ def _without_authority(
     """Return the entries of a file without what would decide anything here.
 
     Neither its folder, agent, system prompt and tools, nor what its person allowed, granted and chose,
-    nor commands that judge a goal, nor the id of another program's session. What was said stays.
+    nor commands that judge a goal, nor the id of another program's session, nor runs and reverts that are
+    not over. What was said stays. A kind that is not listed is left out; the numbers stay.
     """
     found: list[tuple[StoredEntry, Entry]] = []
+    reverted = {entry.id for _, entry in entries if isinstance(entry, e.Reverted | e.RevertRefused)}
     for stored, entry in entries:
         match entry:
             case e.SessionOpened():
@@ -277,15 +297,18 @@ def _without_authority(
                 )
             case e.AllowanceGiven():
                 entry = e.AllowanceForgotten(tool=entry.tool, pattern=entry.pattern)
-            case e.PolicyChanged() | e.LimitsGranted() | e.AgentSessionKnown():
-                entry = e.PolicyChanged()
             case e.GoalSet():
                 entry = replace(entry, gates=())
             case e.ChildStarted():
                 entry = replace(entry, goal={})
-            case _:
+            case e.RevertEntry() if entry.id in reverted:
                 found.append((stored, entry))
                 continue
+            case _ if type(entry) in _TALK:
+                found.append((stored, entry))
+                continue
+            case _:
+                entry = e.PolicyChanged()
         found.append((replace(stored, data=encode_entry(entry)), entry))
     return found
 

@@ -2,7 +2,7 @@
 
 A command in it can write only to the session's folder, to a separate temporary folder (its `/tmp`,
 kept while the chat is open) and to the folders in `tools.writable`; of the folder's git repository it
-can write neither the hooks nor the configuration, which act later, outside. It can read everything else,
+cannot write what acts later, outside (see `_pinned`). It can read everything else,
 except files that usually hold secrets (keys, credentials, histories, this program's own state) and
 sockets of services that would act on its behalf. It sees only its own processes, has no network unless
 that is allowed, and no capabilities, also as root: it cannot mount anything, make devices, or write the
@@ -18,7 +18,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from ...machines.errors import ToolError
@@ -41,9 +41,18 @@ _SECRETS = (
     *(".npmrc", ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d", ".mozilla"),
     *(".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history"),
     *(".python_history", ".psql_history", ".mysql_history"),
+    *(".colima", ".lima", ".orbstack", ".rd", ".local/share/containers/podman/machine"),
 )
 """Below the home folder."""
-_SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus")
+_ACTS = (("config", ""), ("config.worktree", ""), ("commondir", ".\n"), ("hooks", None))
+"""What acts of a git folder, and what git reads where it is missing; None is a folder."""
+_GROUPS = ("modules", "worktrees")
+_MOST = 200  # git folders in a repository; one with more, or with links, is read-only
+_RUN = (
+    *("/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"),
+    *("/run/resolvconf/resolv.conf", "/run/NetworkManager/resolv.conf", "/run/current-system"),
+)
+"""What is seen of `/run`, which has the sockets of services."""
 
 
 class SandboxPolicy(Value):
@@ -116,30 +125,35 @@ class Sandbox:
         if not self._policy.network:
             yield "--unshare-net"
         yield from _BASE
+        yield from (
+            "--tmpfs",
+            "/run",
+            *(word for one in _RUN for word in ("--ro-bind-try", one, one)),
+        )
         yield from ("--bind", str(self._place), "/tmp")
         for folder in self._policy.writable:
             path = os.path.realpath(os.path.expanduser(folder))
             yield from ("--bind-try", path, path)
         yield from ("--bind", self._folder, self._folder)
-        yield from self._repository()
+        yield from self._repository
         yield from self._hidden()
         yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", self._folder)
 
-    def _repository(self) -> Iterator[str]:
-        """List the options for the git repository that the folder is in, or is a work tree of."""
-        for place in git_folders(self._folder):
-            if not place.startswith(f"{self._folder}/"):
-                yield from ("--bind", place, place)
-            for name in ("hooks", "config"):
-                acts = os.path.join(place, name)
-                if os.path.lexists(acts) and not os.path.islink(acts):
-                    yield from ("--ro-bind", acts, acts)
+    @cached_property
+    def _repository(self) -> tuple[str, ...]:
+        """The options for the git repository that the folder is in, or is a work tree of.
+
+        Found once, before the first command: what a command makes may change while it is looked at.
+        """
+        mark = os.path.join(self._folder, ".git")
+        own = ("--ro-bind-try", mark, mark) if os.path.isfile(mark) else ()
+        return (*own, *(option for git in git_folders(self._folder) for option in _pinned(git)))
 
     def _hidden(self) -> Iterator[str]:
         """List the options that hide secrets and sockets, of those that exist."""
         home = self._environ.get("HOME") or home_of_account()
         runtime = self._environ.get("XDG_RUNTIME_DIR", "")
-        places = [*(os.path.join(home, name) for name in _SECRETS), runtime, *_SOCKETS]
+        places = [*(os.path.join(home, name) for name in _SECRETS), runtime]
         for place in [*places, *map(str, self._policy.hidden)]:
             path = os.path.realpath(place) if place else ""
             if not path or self._folder == path or self._folder.startswith(f"{path}/"):
@@ -148,6 +162,50 @@ class Sandbox:
                 yield from ("--tmpfs", path)
             elif os.path.lexists(path):
                 yield from ("--ro-bind", "/dev/null", path)
+
+
+def _pinned(repository: str) -> list[str]:
+    """Return the options by which git works in a repository, while what acts later stays. Blocks.
+
+    A mount can neither be renamed nor removed, nor can what lies in a read-only one be made. So each
+    folder on the way is a mount of its own, and what is missing is made. Git reads a configuration from
+    wherever `commondir` leads; `.` is the folder itself.
+    """
+    options, waiting, number = list[str](), [Path(repository)], 0
+    try:
+        while waiting:
+            place, number = waiting.pop(), number + 1
+            if number > _MOST:
+                raise OSError("too many folders")
+            options += ("--bind-try", str(place), str(place))
+            if place.name not in _GROUPS and os.path.lexists(place / "HEAD"):
+                for name, content in _ACTS:
+                    options += ("--ro-bind-try", *[str(_made(place / name, content))] * 2)
+                waiting += [place / name for name in _GROUPS if _is_folder(place / name)]
+            else:
+                waiting += filter(_is_folder, place.iterdir())
+    except OSError:
+        return ["--ro-bind-try", repository, repository]
+    return options
+
+
+def _made(place: Path, content: str | None) -> Path:
+    """Make what is missing. Raises `OSError`, also for a link, on which nothing can be mounted."""
+    if place.is_symlink():
+        raise OSError("a link")
+    if content is None:
+        place.mkdir(exist_ok=True)
+    elif not place.exists():
+        with open(place, "x") as file:
+            file.write(content)
+    return place
+
+
+def _is_folder(place: Path) -> bool:
+    """Whether it is one. Raises `OSError` for a link."""
+    if place.is_symlink():
+        raise OSError("a link")
+    return place.is_dir()
 
 
 def git_folders(folder: str) -> list[str]:

@@ -184,7 +184,7 @@ def test_keys_of_models_are_known_from_every_file_that_applies(tmp_path: Path) -
 def test_trust_is_of_everything_that_is_named(paths: Paths, project: Path, changed: str) -> None:
     """A file that a hook, a workflow or a name stands for may not change after the yes."""
     files = {
-        "steersman.toml": 'goals.gates = [["sh", "-c", "cd .; ./hook.sh >notes.txt"]]',
+        "steersman.toml": 'goals.gates = [["sh", "-c", "./hook.sh >notes.txt"]]',
         "hook.sh": "echo hook",
         ".steersman/prompts/fix.md": "Fix it.",
         ".steersman/workflows/w.toml": '[[step]]\nid = "a"\nrun = ["python3", "w.py"]\n',
@@ -202,6 +202,99 @@ def test_trust_is_of_everything_that_is_named(paths: Paths, project: Path, chang
     assert not is_trusted(paths, project)
     (project / changed).unlink()
     assert not is_trusted(paths, project)
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ('["bash", "-euo", "pipefail", "-c", "cd s; ./x.sh"]', "s/x.sh"),
+        ('["bash", "-euo", "pipefail", "check"]', "check"),
+        ('["python3", "-W", "ignore", "x"]', "x"),
+        ('["python3", "s"]', "s/__main__.py"),
+        ('["python3", "-m", "mod"]', "mod.py"),
+        ('["python3", "-c", "import mod"]', "mod.py"),
+        ('["python3", "-Bm", "mod"]', "mod.py"),
+        ('["node", "--require", "./a.js", "b.js"]', "a.js"),
+        ('["env", "-C", "s", "./y"]', "s/y"),
+        ('["timeout", "5", "sh", "-c", "cd s && ./y"]', "s/y"),
+        ('["awk", "-f", "x.awk"]', "x.awk"),
+        ('["sed", "-fx.sed"]', "x.sed"),
+        ('["make", "-f", "rules"]', "rules"),
+        ('["make", "--file=rules"]', "rules"),
+        ('["go", "run", "x.go"]', "x.go"),
+        ('["java", "-jar", "x.jar"]', "x.jar"),
+        ('["git", "-c", "core.hooksPath=hooks", "commit"]', "hooks/pre-commit"),
+        ('["sh", "-c", "BASH_ENV=./e bash -c true"]', "e"),
+        ('["sh", "-c", "\'./my hook\'"]', "my hook"),
+        ("['sh', '-c', './my\\ hook']", "my hook"),
+        ('["sh", "-c", "./*.sh"]', "z.sh"),
+        ('["sh", "-c", "$PWD/x"]', "x"),
+        ('["sh", "-c", "`echo ./x`"]', "x"),
+        ('["sh", "-c", "./{x,y}"]', "x"),
+        ('["sh", "-c", "printf x | sh"]', "x"),
+        ('["sh", "-c", "eval \'a=.; b=x\'"]', "x"),
+        ('["sh", "-c", "PATH=. x"]', "x"),
+        ('["sh", "-c", "sh -c \'cd s; ./y\'"]', "s/y"),
+        ('["sh", "-c", "true\\n./x"]', "x"),
+        ('["sh", "-c", "true # \'\\n./x"]', "x"),
+        ('["./x", "data"]', "data"),
+    ],
+)
+def test_what_a_command_runs_does_not_change_unasked(
+    paths: Paths, project: Path, command: str, file: str
+) -> None:
+    """Whatever its form: what it names is part of the trust, or all files are."""
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text("before")
+    (project / "steersman.toml").write_text(f"[[hooks]]\non = 'turn_ended'\nrun = {command}\n")
+    trust(paths, project)
+    assert is_trusted(paths, project)
+    (project / file).write_text("after")
+    assert not is_trusted(paths, project)
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ('routing.table = "t.toml"', "t.toml"),
+        ('mcp.x.env.LD_PRELOAD = "./x.so:./y.so"', "y.so"),
+        ('[[step]]\nid = "a"\ncwd = "s"\nrun = ["./y"]', "s/y"),
+        ('[[step]]\nid = "a"\ncwd = "{place}"\nrun = ["./y"]', "s/y"),
+    ],
+)
+def test_a_file_that_a_setting_names_is_trusted_with_it(
+    paths: Paths, project: Path, text: str, file: str
+) -> None:
+    """Also one that is read, or loaded by a program, or run in another folder."""
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text("before")
+    (project / "steersman.toml").write_text(text)
+    trust(paths, project)
+    (project / file).write_text("after")
+    assert not is_trusted(paths, project)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ['["pytest", "-q", "."]', '["make", "test"]', '["sh", "-c", "ruff check . && npm test"]'],
+)
+def test_everyday_checks_leave_the_folder_free_to_change(
+    paths: Paths, project: Path, command: str
+) -> None:
+    """Of a program that is installed only what its words name is trusted; what it looks at may change."""
+    (project / "steersman.toml").write_text(f"goals.gates = [{command}]")
+    trust(paths, project)
+    (project / "code.py").write_text("new")
+    assert is_trusted(paths, project)
+
+
+def test_a_folder_that_is_trusted_whole_is_bounded(paths: Paths, project: Path) -> None:
+    """Where all files count, there may not be any number of them; the error says what to do."""
+    (project / "steersman.toml").write_text('goals.gates = [["python3", "-m", "x"]]')
+    for number in range(5001):
+        (project / str(number)).touch()
+    with pytest.raises(ConfigError, match="more than 5000 files: name a script by its path"):
+        trust(paths, project)
 
 
 def test_a_program_that_comes_later_was_not_trusted(paths: Paths, project: Path) -> None:
@@ -241,13 +334,9 @@ def test_what_cannot_be_read_cannot_be_trusted(paths: Paths, project: Path) -> N
 
 
 def test_each_key_says_who_sets_it() -> None:
-    """Every table declares it, and the list of what any project may set is this one."""
-
-    def below(kind: type[SettingsTable]) -> set[type[SettingsTable]]:
-        return {kind, *(inner for subclass in kind.__subclasses__() for inner in below(subclass))}
-
-    silent = {one.__name__ for one in below(SettingsTable) if "set_by" not in vars(one)}
-    assert silent == {"Config", "CommandSettings"}, "they have the keys of others"
+    """No table can be made that does not declare it; what any project may set is this list."""
+    with pytest.raises(TypeError, match="set_by"):
+        type(SettingsTable)("Silent", (SettingsTable,), {})
     harmless = [name for name, setter in settings_by_setter() if setter is Setter.ANY_PROJECT]
     assert harmless == ["auto_queue.max_queue_size", "auto_queue.show_queue_on_input"]
 

@@ -6,6 +6,7 @@ Where bubblewrap can't run (it is not installed, or a container forbids it) only
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -113,6 +114,16 @@ def test_the_network_can_be_taken_away(box, network):
 
 
 @boxed
+def test_sockets_of_services_are_not_there(box):
+    """Neither in `/run`, with or without `XDG_RUNTIME_DIR`, nor a container program's in the home."""
+    (box.home / ".colima" / "default").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(box.home / ".colima/default/docker.sock"))
+        seen = box.run("find -L /run ~/.colima -type s; ls -d /run/user/*").head.decode()
+    assert not [line for line in seen.splitlines() if line.startswith("/")]
+
+
+@boxed
 def test_more_folders_can_be_opened(box):
     """`writable` lets a cache be written."""
     box.run(f"touch {box.other}/yes", writable=(str(box.other),))
@@ -145,6 +156,104 @@ def test_git_works_but_for_what_acts_later(box):
             assert box.run(line).exit_code != 0
         assert not (place / "hooks" / "post-commit").exists()
         assert "x" not in (place / "config").read_text().split()
+
+
+EVERYDAY = (
+    "echo 1 > a; git add a; git commit -qm one; git branch b; git checkout -q b",
+    "echo 2 > b; git add b; git commit -qm two; git checkout -q -",
+    "echo 3 > c; git add c; git commit -qm three; git merge -q -m merged b; git rebase -q b",
+    "echo 4 >> a; git stash -q; git stash pop -q; git commit -qam four; git tag t; git reset -q --hard",
+    "git worktree add -q tree2; git -C tree2 commit -q --allow-empty -m five; git worktree remove tree2",
+    "git gc -q; git pack-refs --all; git fsck; git status; git -C sub commit -q --allow-empty -m six",
+)
+WAYS_OUT = (
+    "mv .git g && cp -r g .git && echo '[alias] x' >> .git/config",
+    "rm -rf .git/hooks; mkdir -p .git/hooks && echo x > .git/hooks/pre-commit",
+    "echo '[alias] x' > .git/config.worktree",
+    "rm -f .git/commondir; mkdir evil; echo ../evil > .git/commondir",
+    "mv .git/worktrees w && cp -r w .git/worktrees && echo /tmp > .git/worktrees/tree/commondir",
+    "mv .git/worktrees/tree w && cp -r w .git/worktrees/tree && echo > .git/worktrees/tree/commondir",
+    "mv .git/modules m && cp -r m .git/modules && echo '[alias] x' >> .git/modules/deep/sub/config",
+    "mv .git/modules/deep m && cp -r m .git/modules/deep && echo x > .git/modules/deep/sub/hooks/x",
+    "git config alias.x '!evil'",
+)
+
+
+@pytest.fixture
+def repository(box) -> Path:
+    """A repository in the session's folder: without hooks, with a work tree and a module."""
+    git(box.other, "init", "-q")
+    git(box.other, "commit", "-q", "--allow-empty", "-m", "first")
+    git(box.folder, "init", "-q", "--template=")
+    for key, value in (("user.name", "a"), ("user.email", "a@example.org")):
+        git(box.folder, "config", key, value)
+    git(box.folder, "commit", "-q", "--allow-empty", "-m", "first")
+    git(box.folder, "worktree", "add", "-q", str(box.home / "tree"))
+    local = ("-c", "protocol.file.allow=always")
+    git(box.folder, *local, "submodule", "add", "-q", "--name", "deep/sub", str(box.other), "sub")
+    for key, value in (("user.name", "a"), ("user.email", "a@example.org")):
+        git(box.folder / "sub", "config", key, value)
+    return box.folder / ".git"
+
+
+@boxed
+def test_everyday_work_with_git(box, repository):
+    """It goes on, in the sandbox and outside of it afterwards; also in modules and work trees."""
+    for line in EVERYDAY:
+        ran = box.run(f"set -ex; {line.replace('; ', chr(10))}")
+        assert ran.exit_code == 0, (line, ran.head)
+    for folder in (box.folder, box.folder / "sub", box.home / "tree"):
+        git(folder, "status")
+        git(folder, "commit", "-q", "--allow-empty", "-m", "outside")
+        assert git(folder, "log", "-1", "--format=%s") == "outside\n"
+    assert "four" in git(box.folder, "log", "--format=%s")
+
+
+def acting(repository: Path) -> dict[str, str]:
+    """Return what git acts on."""
+    names = {"config", "config.worktree", "commondir", "hooks"}
+    return {
+        str(file): file.read_text()
+        for file in repository.rglob("*")
+        if file.is_file() and {file.name, file.parent.name} & names
+    }
+
+
+@boxed
+@pytest.mark.parametrize("line", WAYS_OUT)
+def test_what_acts_later_cannot_be_changed(box, repository, line):
+    """Neither written, nor made where it is missing, nor replaced with all that is around it."""
+    box.run("true")
+    before = acting(repository)
+    assert box.run(line).exit_code != 0
+    assert acting(repository) == before
+
+
+@boxed
+@pytest.mark.parametrize("name", ["hooks", "config", "modules", "worktrees"])
+def test_a_repository_with_links_is_only_read(box, name):
+    """A link cannot be mounted on, so it could be replaced; nothing that it leads to is opened."""
+    git(box.folder, "init", "-q", "--template=")
+    place = box.folder / ".git" / name
+    if place.exists():
+        place.rename(box.other / name)
+    else:
+        (box.other / name).mkdir()
+    place.symlink_to(box.other / name)
+    assert box.run(f"rm .git/{name}").exit_code != 0
+    assert box.run(f"touch .git/{name}/x {box.other}/x").exit_code != 0
+    assert not (box.other / "x").exists()
+
+
+@boxed
+def test_the_mark_of_a_work_tree_stays(box):
+    """The `.git` file of a work tree cannot be made to lead elsewhere."""
+    git(box.other, "init", "-q")
+    git(box.other, "commit", "-q", "--allow-empty", "-m", "first")
+    box.folder = box.home / "tree"
+    git(box.other, "worktree", "add", "-q", str(box.folder))
+    assert box.run("mv .git g").exit_code != 0
+    assert box.run("echo 'gitdir: evil' > .git").exit_code != 0
 
 
 @boxed
