@@ -41,7 +41,7 @@ _MOST_IN_FOLDER = 5000  # files of a folder that is trusted as a whole
 _EMPTY = hashlib.sha256().hexdigest()
 _DEEPEST = 4  # shells in shells
 _PARTS = lazy_pattern(r"[^\w./+@%~-]+")
-_UNCLEAR = lazy_pattern(r"[$`*?\[~\n]|\{[^}]*[,.]")
+_UNCLEAR = lazy_pattern(r"[$`*?\[~\n]|\{[^{}]*[,.]")
 """What makes a word of a shell another one."""
 _SHELL = lazy_pattern(r"(?:.*/)?(?:r?ba|da|m?k|t?c|pw|fi|z|a)?sh[\d.]*")
 _LINE = lazy_pattern(r"[\s;&|()<>$`]")
