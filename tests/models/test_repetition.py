@@ -56,7 +56,9 @@ def test_the_verdict_is_that_of_the_definition() -> None:
     dice, found = random.Random(3), [0, 0]
     for _ in range(1_000):
         begin = dice.choice(["a", " ", "ab", "a " * 5, "abc\n"]) * dice.randint(0, 120)
-        piece = begin + "".join(dice.choices("ab ", k=dice.randint(0, 30))) + dice.choice(["", "xy "])
+        piece = (
+            begin + "".join(dice.choices("ab ", k=dice.randint(0, 30))) + dice.choice(["", "xy "])
+        )
         piece = piece[-dice.choice([5, 19, 20, 21, 99, 101, 250, 600, 700]) :] or "a"
         text = (piece * 3_000)[-dice.choice([300, 499, 500, 600, 1_999, 2_000, 2_500, 3_000]) :]
         if dice.random() < 0.3:

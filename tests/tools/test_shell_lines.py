@@ -1,9 +1,10 @@
 """A corpus of shell lines: what runs unasked by which rule, and what a rule that denies sees."""
 
+import random
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support import patience
 from steersman.ports.tools.command_line import read_line
 from steersman.ports.tools.known_words import KnownWords
 from steersman.ports.tools.permission import Permissions, Rule, exact_rule, offered_pattern
+from steersman.ports.tools.shell_rule import unseen
 
 CORPUS = tomllib.loads(Path(__file__).with_name("shell_lines.toml").read_text("utf-8"))
 FOLDER = Path("/work")
@@ -148,9 +150,11 @@ printf '%s\\037' "${0##*/}" "$@" >>"$LOG"; printf '\\036' >>"$LOG"
 """
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Of a line that a narrow rule covers, bash runs one program, with the words that were read."""
+@pytest.fixture
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[list[str]]]:
+    """Return what lets bash run a line with programs that only write down their words; which ran."""
+    if not shutil.which("bash"):
+        pytest.skip("needs bash")
     bin_folder, folder = tmp_path_factory.mktemp("bin"), tmp_path_factory.mktemp("work")
     for name in ("git", "ls", "cat", "make", "sort", "foo", "rm", "x"):
         (bin_folder / name).write_text(STUB)
@@ -162,8 +166,15 @@ def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> No
         environ = {"PATH": str(bin_folder), "LOG": str(log), "HOME": "~", "X": ""}
         ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": environ}
         subprocess.run(["/bin/bash", "-c", line], cwd=folder, **ways, timeout=patience.seconds(60))
-        assert list(folder.iterdir()) == []
+        for file in folder.iterdir():
+            file.unlink()
         return [word.split("\37")[:-1] for word in log.read_text().split("\36")[:-1]]
+
+    return run
+
+
+def test_bash_runs_what_was_read(run: Callable[[str], list[list[str]]]) -> None:
+    """Of a line that a narrow rule covers, bash runs one program, with the words that were read."""
 
     @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(NARROW[:-1]), st.lists(PIECES, max_size=6))
@@ -176,6 +187,32 @@ def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> No
                 assert ran[0] == [word.text for word in program.words]
 
     hold()
+
+
+DENIED_PIECES = (
+    """\
+rm x|cat <<'cat'⏎|it's|⏎cat⏎|⏎rm x⏎|echo `|#`|`#|rm|rm x|cat|ls|foo|'|"|`|$(|)|(|{ |; }|;|⏎|<<|<<-|<<<|'cat'|cat⏎|
+E⏎|<<'E'⏎|<<E⏎|<<-E⏎\tE⏎|#|# |$'|$#|${#x}|${|}|$((|))|\\|\\⏎|\\`|&&|&|a=1 |a=(| |\t|<(|>(|2>&1|>/dev/null|case a in a)|
+;;| esac|if |then |fi|[[ a ]]|!|$"|1|~|*|?|[|]|$@|-|--|=""".replace("\n", "")
+    .replace("⏎", "\n")
+    .split("|")
+)
+
+
+@pytest.mark.parametrize(
+    ("seed", "cases"), [(1, 2_000), pytest.param(2, 60_000, marks=pytest.mark.nightly)]
+)
+def test_bash_runs_nothing_that_is_denied(
+    run: Callable[[str], list[list[str]]], seed: int, cases: int
+) -> None:
+    """Where a rule that denies lets a line pass, bash does not run its program; or it was not readable."""
+    dice, rules = random.Random(seed), (Rule("shell", "rm *", "deny"), Rule("shell", "*", "allow"))
+    for _ in range(cases):
+        line = "".join(dice.choices(DENIED_PIECES, k=dice.randint(2, 9)))
+        if "rm" in line and verdict(line, *rules) == "allow":
+            read = read_line(line)
+            is_seen = not read.fault and not any(map(unseen, read.programs))
+            assert not (is_seen and any(words[0] == "rm" for words in run(line))), line
 
 
 @settings(max_examples=300, deadline=None)
