@@ -13,8 +13,8 @@ _LEAST_SHORT = 2_000  # the same for a short piece
 _ENDS = (400, 800, 1_200)
 """Characters at the end that also stand one piece earlier: for pieces of up to 200, 400 and 600.
 
-Each is at most four times the shortest piece and twice the longest one, so that where the end of a looping
-text is found again first, it is found by its piece (or by a part that the piece consists of).
+Each is at most four times the shortest piece and twice the longest one, so that where the end of a
+looping text is found again first, it is found by its piece (or by a part that the piece consists of).
 """
 
 NOTICE = "the model repeated itself, so its answer was ended"

@@ -4,8 +4,8 @@
 (between operators, in subshells, substitutions and functions), each with its words, the assignments
 before it and its redirections, and its here-documents. Nothing is expanded. A word that the shell would
 change before the program gets it (`$X`, `*.py`, `{a,b}`, `$(…)`) says how much of it is sure. Words that
-quote a line of their own (`bash -c "…"`), and here-documents, are read again by whoever wants to know what
-is in them.
+quote a line of their own (`bash -c "…"`), and here-documents, are read again by whoever wants to know
+what is in them.
 
 The reading takes time proportional to the line. What cannot be read has a `fault`.
 """
