@@ -32,6 +32,8 @@ _ESCAPE = lazy_pattern(
     re.DOTALL,
 )
 _BACKQUOTED = lazy_pattern(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
+_ESCAPED_BARE = lazy_pattern(r"\\([\\`$])")
+_ESCAPED_IN_QUOTES = lazy_pattern(r"\\([\\`$\"])")
 _PLAIN = lazy_pattern(r"(?!\Z)([^\n]*)\n?")
 _JOINED = lazy_pattern(r"(?!\Z)((?:\\.|[^\n\\]|\\\Z)*)\n?", re.DOTALL)
 _QUOTES = lazy_pattern(r"""\\(.)|'([^']*)'|"([^"]*)\"""")
@@ -274,9 +276,8 @@ class _Reader:
             self.fault = self.fault or "a quote or parenthesis is not closed"
         content = self._line[self._at :] if found is None else found[1]
         self._at = len(self._line) if found is None else found.end()
-        is_quoted = top.in_quotes and not self._is_text
-        escaped = r"\\([\\`$\"])" if is_quoted else r"\\([\\`$])"
-        self._merge(_Reader(re.sub(escaped, r"\1", content)))
+        escaped = _ESCAPED_IN_QUOTES if top.in_quotes and not self._is_text else _ESCAPED_BARE
+        self._merge(_Reader(escaped.sub(r"\1", content)))
 
     def _merge(self, inner: _Reader) -> None:
         self.programs += inner.programs
