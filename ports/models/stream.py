@@ -63,8 +63,8 @@ async def json_objects(
                     yield found
                     if found is DONE:
                         return
-    rest = await _read(reader, buffer.rstrip(b"\r"))
-    for found in (*rest, *await _off_loop(reader.end(), reader.size)):
+    last = await _read(reader, buffer.rstrip(b"\r"))
+    for found in (*last, *await _off_loop(reader.end(), reader.size)):
         yield found
         if found is DONE:
             return
