@@ -7,7 +7,7 @@ among these: a regular expression from outside can take for ever.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
 Schema = Mapping[str, Any]
@@ -24,6 +24,7 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 """The types of JSON Schema: the types of Python, and how people call them."""
 DEEPEST: Final = 64
 """Lists and objects inside each other that data from outside may have: each takes some stack."""
+_NESTING: Final = (dict, list)
 _DEPTH: Final = 64
 """Schemas within schemas that are followed; a `$ref` to itself has no end."""
 
@@ -61,18 +62,15 @@ def shallow(parse: Callable[[Any], Any], text: str | bytes, deepest: int) -> Any
 
 def is_deeper(value: Any, most: int) -> bool:
     """Whether more than `most` lists and objects lie inside each other; needs no stack."""
-    level = [value]
-    for _ in range(most + 1):
-        level = [item for found in level for item in _parts(found)]
-        if not level:
-            return False
-    return True
-
-
-def _parts(value: Any) -> Collection[Any]:
-    if is_object(value):
-        return value.values()
-    return value if is_array(value) else ()
+    level = [value] if isinstance(value, _NESTING) else []
+    for _ in range(most):
+        level = [
+            item
+            for found in level
+            for item in (found.values() if is_object(found) else found)
+            if isinstance(item, _NESTING)
+        ]
+    return bool(level)
 
 
 class _Check:

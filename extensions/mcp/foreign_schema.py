@@ -54,7 +54,7 @@ def foreign_fault(schema: Json, arguments: Json) -> str:
 def is_within(data: Any, *, size: int, depth: int) -> bool:
     """Whether JSON data has at most `size` bytes when written, and is at most `depth` levels deep."""
     try:
-        return len(json.dumps(data)) <= size and not is_deeper(data, depth - 1)
+        return len(json.dumps(data)) <= size and not is_deeper(data, depth)
     except (ValueError, RecursionError):
         return False
 

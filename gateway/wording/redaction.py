@@ -28,7 +28,7 @@ from .terminal import audited, clean, removed
 if TYPE_CHECKING:
     from ...journal.store import StoredEntry
 
-_NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
+_NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD)"
 _VARIABLE = lazy_pattern(_NAME, re.IGNORECASE)
 _DEEPEST = 100
 """Tables and lists inside each other that are shown: what draws them needs some stack for each."""

@@ -55,6 +55,7 @@ _WORDS = (
 )
 _MARKS = "key token secret passw passphrase authorization"
 _NAME = rf"(?i:{_WORDS})"
+_SHORT = "(?<![A-Za-z])(?i:pass|(?<=_)pwd)"  # `PWD` alone is a folder
 _SET = r"\s{0,8}(?::=|=>|[:=])\s{0,8}"
 _OPEN = r"(?!\$[{(]|\{\{|<[\w -]{1,60}>|…)"  # what is put in later is no secret
 _PLAIN = r"[^\s\"'`,;(){}\[\]<>&|\\]"
@@ -86,7 +87,16 @@ KINDS = (
     _token("HashiCorp Vault", "hvs. hvb. hvr.", "hvs.CAESIJ3xq7Xv2mPzK9wLtR4s"),
     _token("DigitalOcean", "dop_v1_ doo_v1_ dor_v1_", "dop_v1_0123456789abcdef0123456789abcdef"),
     _token("Docker", "dckr_pat_ dckr_oat_", "dckr_pat_q7Xv2mPzK9wLtR4sBnYd"),
-    _token("Linear, Notion", "lin_api_ ntn_", "lin_api_q7Xv2mPzK9wLtR4sBnYd"),
+    _token("Linear, Notion", "lin_api_ lin_oauth_ ntn_", "lin_oauth_q7Xv2mPzK9wLtR4sBnYd"),
+    _token("Databricks", "dapi", "dapi0123456789abcdef0123456789abcdef", r"[0-9a-f]{32}(?:-\d)?"),
+    _token("Doppler", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
+           "dp.pt.q7Xv2mPzK9wLtR4sBnYdC6hG", r"[\w.-]{16,}"),
+    _token("Postman", "PMAK-", "PMAK-0123456789abcdef01234567-q7xv2mpzk9wl"),
+    _token("Sentry", "sntrys_ sntryu_", "sntrys_q7Xv2mPzK9wLtR4sBnYd", r"[\w=+/-]{16,}"),
+    _token("Figma", "figd_ figo_", "figd_q7Xv2mPzK9wLtR4sBnYd"),
+    _token("1Password", "ops_eyJ", "ops_eyJzaWduSW5BZGRyZXNzIjoibXkifQ"),
+    _token("New Relic", "NRAK- NRJS- NRII-", "NRAK-Q7XV2MPZK9WLTR4SBNYD"),
+    _token("Supabase", "sbp_ sb_secret_", "sbp_0123456789abcdef0123456789abcdef"),
     _token("Groq, xAI, NVIDIA", "gsk_ xai- nvapi-", "gsk_q7Xv2mPzK9wLtR4sBnYd",
            r"[A-Za-z0-9_-]{20,}"),
     _token("Replicate, Perplexity", "r8_ pplx-", "r8_q7Xv2mPzK9wLtR4sBnYdC6hG",
@@ -110,6 +120,14 @@ KINDS = (
           r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
           r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
           "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF2l\n-----END PGP PRIVATE KEY BLOCK-----"),
+    _kind("PuTTY key", "private-lines:", r"Private-Lines: [0-9]{1,6}",
+          r"\s.*?(?:\nPrivate-(?:MAC|Hash): [0-9A-Fa-f]{1,128}|\Z)",
+          "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\nAAABAQC7\nPrivate-MAC: 0123456789abcdef"),
+    _kind("cookie", "cookie", r"(?<![\w-])(?i:(?:set-)?cookie)[\"']?:\s{0,8}[\"']?[\w.-]{1,64}=",
+          r"[^\s\"'][^\r\n\"']{5,}", "Cookie: session=correcthorse; theme=dark"),
+    _kind("login of curl", "curl", r"(?<!\w)curl\s(?:[^\n|;&]{0,200}\s)??(?:-[uU]\s{0,4}"
+          r"|--(?:proxy-)?user(?:\s{1,4}|=))[\"']?[^\s:\"'/]{1,64}:", r"[^\s\"']{3,}",
+          "curl -s -u me:hunter2 https://example.org"),
     _kind("login in an address", "://", r"(?<=[A-Za-z0-9+.-])://",
           r"[^\s/@:]{0,1000}+:[^\s/@]{1,2000}+(?=@)", "postgres://me:hunter2@example.org/x"),
     _kind("authorization with a scheme", "authorization",
@@ -131,6 +149,11 @@ KINDS = (
     _kind("telling name, word behind an equals sign", _MARKS, rf"{_NAME}=",
           rf"{_OPEN}(?!{_PLAIN}{{0,64}}{_NAME})(?:(?!\.){_PLAIN}){{6,}}+(?![(\[.,)])",
           "https://example.org/?password=correcthorse&x=1"),
+    _kind("short name, value with a digit or a sign", "pass pwd", rf"{_SHORT}[\"']?{_SET}[\"']?",
+          rf"{_OPEN}(?!/){_ODD}{_PLAIN}{{6,}}+(?![(\[])", "DB_PASS=hunter22"),
+    _kind("short name, word behind an equals sign", "pass pwd", rf"{_SHORT}=[\"']?",
+          rf"{_OPEN}(?![/.]|{_PLAIN}{{0,64}}{_NAME})(?:(?!\.){_PLAIN}){{6,}}+(?![(\[.,)])",
+          "MYSQL_PWD=correcthorse mysql"),
     _kind("option of a command", "--", rf"(?<![\w-])--[a-z-]{{0,40}}{_NAME}\s{{1,4}}[\"']?",
           rf"{_OPEN}{_ODD}{_PLAIN}{{6,}}+", "mysql --password hunter22"),
     _kind("signature or password of a connection", "sig= pwd=", r"(?<=[;?&])(?i:sig|pwd)=",
@@ -142,7 +165,7 @@ KINDS = (
 )
 # fmt: on
 
-_FIELD = lazy_pattern(rf"(?:{_WORDS}|(?:set-)?cookie)\Z", re.IGNORECASE)
+_FIELD = lazy_pattern(rf"(?:{_WORDS}|[_-](?:pass|pwd)|(?:set-)?cookie)\Z", re.IGNORECASE)
 _ANY = lazy_pattern("|".join(sorted({re.escape(mark) for kind in KINDS for mark in kind.marks})))
 
 

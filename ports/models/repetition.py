@@ -10,6 +10,12 @@ _SHORT = 20  # characters; a shorter piece may be a ruler, a table or data
 _TIMES = 5  # so often a longer piece has to be repeated ...
 _LEAST = 500  # ... over at least so many characters
 _LEAST_SHORT = 2_000  # the same for a short piece
+_ENDS = (400, 800, 1_200)
+"""Characters at the end that also stand one piece earlier: for pieces of up to 200, 400 and 600.
+
+Each is at most four times the shortest piece and twice the longest one, so that where the end of a
+looping text is found again first, it is found by its piece (or by a part that the piece consists of).
+"""
 
 NOTICE = "the model repeated itself, so its answer was ended"
 
@@ -33,17 +39,15 @@ class RepetitionGuard:
 
 def is_repetition(text: str) -> bool:
     """Whether a text ends with one piece that is repeated often enough."""
-    for period in range(1, len(text) // _TIMES + 1):
-        is_short = period < _SHORT
-        least = _LEAST_SHORT if is_short else max(_LEAST, _TIMES * period)
-        end = text[-least:]
-        if len(end) < least or not _repeats(end, period):
-            continue
-        if end.strip() if is_short else not any(_repeats(end, part) for part in range(1, _SHORT)):
+    back = text[::-1]
+    for size in _ENDS:
+        period = back.find(back[:size], 1)
+        if period < 0:
+            return False
+        least = _LEAST_SHORT if period < _SHORT else max(_LEAST, _TIMES * period)
+        end = back[:least]
+        if len(end) == least and end[period:] == end[:-period]:
+            if period < _SHORT:
+                return bool(end.strip())
             return True
     return False
-
-
-def _repeats(text: str, period: int) -> bool:
-    """Whether each character is that of `period` characters before."""
-    return text[period:] == text[:-period]

@@ -42,6 +42,8 @@ from .loose_json import table
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, Provider, ReachResult
 
+_AT_ONCE = 100  # pieces that are passed on before others have their turn on the loop
+
 
 class ScriptedAnswer(Value):
     """One answer of a script; `tool_calls` are (tool, arguments), delays are seconds."""
@@ -82,6 +84,8 @@ class ScriptedModel(Model):
             if number and scripted.chunk_delay:
                 await self._sleep(scripted.chunk_delay)
             listener.on_text(piece)
+            if number % _AT_ONCE == _AT_ONCE - 1:
+                await asyncio.sleep(0)
         if scripted.error:
             raise ModelError(scripted.error, "the script wants this error")
         calls = tuple(

@@ -15,7 +15,8 @@ JSON texts, or both. What servers send between the objects differs, so it is rea
 A U+2028 inside an answer is text (`str.splitlines` would cut there).
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...machines.json_shape import is_array, is_object, parse_json
@@ -58,11 +59,12 @@ async def json_objects(
             *lines, rest = whole.replace(b"\r", b"\n").split(b"\n")
             buffer = rest + text[len(whole) :]
             for line in lines:
-                for found in reader.read(line):
+                for found in await _read(reader, line):
                     yield found
                     if found is DONE:
                         return
-    for found in (*reader.read(buffer.rstrip(b"\r")), *reader.end()):
+    last = await _read(reader, buffer.rstrip(b"\r"))
+    for found in (*last, *await _off_loop(reader.end(), reader.size)):
         yield found
         if found is DONE:
             return
@@ -163,6 +165,15 @@ class _EventReader:
             if str(each.get("type")).lower() not in _HEARTBEATS:
                 self._is_used = True
                 yield each
+
+
+async def _read(reader: _EventReader, line: bytes) -> Iterable[dict[str, Any]]:
+    return await _off_loop(reader.read(line), reader.size + len(line))
+
+
+async def _off_loop(found: Iterator[dict[str, Any]], size: int) -> Iterable[dict[str, Any]]:
+    """Read so many bytes in a thread if they would hold the loop."""
+    return await asyncio.to_thread(list, found) if size > _SHORT * 1024 else found
 
 
 def _whole(*lines: bytes) -> dict[str, Any] | None:

@@ -2,12 +2,15 @@
 
 `read_line` follows the grammar of bash as far as permission rules need it: which programs a line runs
 (between operators, in subshells, substitutions and functions), each with its words, the assignments
-before it and its redirections. Nothing is expanded. A word that the shell would change before the
-program gets it (`$X`, `*.py`, `{a,b}`, `$(…)`) says how much of it is sure. Words that quote a line of
-their own (`bash -c "…"`) are read again by whoever wants to know what is in them.
+before it and its redirections, and its here-documents. Nothing is expanded. A word that the shell would
+change before the program gets it (`$X`, `*.py`, `{a,b}`, `$(…)`) says how much of it is sure. Words that
+quote a line of their own (`bash -c "…"`), and here-documents, are read again by whoever wants to know
+what is in them.
 
 The reading takes time proportional to the line. What cannot be read has a `fault`.
 """
+
+from __future__ import annotations
 
 import re
 from functools import lru_cache
@@ -27,6 +30,16 @@ _UNSURE = lazy_pattern(r"[*?\[$\2]")
 _ESCAPE = lazy_pattern(
     r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
+)
+_BACKQUOTED = lazy_pattern(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
+_ESCAPED_BARE = lazy_pattern(r"\\([\\`$])")
+_ESCAPED_IN_QUOTES = lazy_pattern(r"\\([\\`$\"])")
+_PLAIN = lazy_pattern(r"(?!\Z)([^\n]*)\n?")
+_JOINED = lazy_pattern(r"(?!\Z)((?:\\.|[^\n\\]|\\\Z)*)\n?", re.DOTALL)
+_QUOTES = lazy_pattern(r"""\\(.)|'([^']*)'|"([^"]*)\"""")
+_DELIMITER = lazy_pattern(  # the end of a here-document, where it is plain what it is
+    r"""(?:[ \t]|\\\n)*((?:[^\s'"\\$`;&|<>()\0]|\\[^\n]|'[^'\n]*'|"[^"\\$`\n]*")+)"""
+    r"(?=[ \t\n;&|<>()]|\Z)"
 )
 _ESCAPED = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 
@@ -97,10 +110,14 @@ class Program(Value):
 
 
 class CommandLine(Value):
-    """What a line runs, in order of the ends of the commands, and the operators between them."""
+    """What a line runs, in order of the ends of the commands, and the operators between them.
+
+    `documents` are the texts of its here-documents, as they are written.
+    """
 
     programs: tuple[Program, ...] = ()
     operators: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
     fault: str = ""
 
     @property
@@ -123,12 +140,23 @@ def read_line(line: str) -> CommandLine:
         return CommandLine(fault="it is longer than 16 KiB")
     reader = _Reader(line)
     return CommandLine(
-        programs=tuple(reader.programs), operators=tuple(reader.operators), fault=reader.fault
+        programs=tuple(reader.programs),
+        operators=tuple(reader.operators),
+        documents=tuple(reader.documents),
+        fault=reader.fault,
     )
 
 
 read_pattern = lru_cache(maxsize=128)(read_line)
 """Reads a pattern for lines; patterns come back, lines seldom do."""
+
+
+class _Document(Struct):
+    """A here-document that is still to come; its text is taken as it is if `end` `is_quoted`."""
+
+    end: str
+    is_indented: bool
+    is_quoted: bool
 
 
 class _Open(Struct):
@@ -143,36 +171,42 @@ class _Open(Struct):
     is_line: bool = False
     redirect: str = ""  # the redirection that the next word belongs to
     in_quotes: bool = False
+    pending: list[_Document] = field(default_factory=list[_Document])  # begin at the next new line
 
 
 class _Reader:
-    """Reads one line, token by token."""
+    """Reads one line, or a text of which only the substitutions count, token by token."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, *, is_document: bool = False) -> None:
         self.programs: list[Program] = []
         self.operators: list[str] = []
-        self._stack = [_Open()]
+        self.documents: list[str] = []
         self.fault = ""
-        at = 0
-        while at < len(line):
-            found = (_IN_QUOTES if self._stack[-1].in_quotes else _BARE).match(line, at)
+        self._line, self._at, self._is_document = line, 0, is_document
+        self._stack = [_Open(in_quotes=is_document)]
+        while self._at < len(line):
+            found = (_IN_QUOTES if self._stack[-1].in_quotes else _BARE).match(line, self._at)
             assert found is not None, "every character begins a token"
             assert found.lastgroup is not None, "every token has a kind"
-            at = found.end()
-            if found.lastgroup == "comment" and self._stack[-1].text is None:
-                at = end if (end := line.find("\n", at)) >= 0 else len(line)
+            self._at = found.end()
             self._take(found.lastgroup, found[found.lastgroup])
-        if len(self._stack) > 1 or self._stack[-1].in_quotes:
+        if len(self._stack) > 1 or self._stack[-1].in_quotes != is_document:
             self.fault = self.fault or "a quote or parenthesis is not closed"
-        while self._stack:
+        while self._stack and not is_document:
             self._end_command()
             self._stack.pop()
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether the next token is one of a here-document, where quotes are text."""
+        return self._is_document and len(self._stack) == 1
 
     def _take(self, kind: str, text: str) -> None:
         top = self._stack[-1]
         match kind:
             case "comment" if top.text is None:
-                return
+                end = self._line.find("\n", self._at)
+                self._at = end if end >= 0 else len(self._line)
             case "text" | "comment":
                 self._add(text, _QUOTED if top.in_quotes else "")
             case "escaped" | "single":
@@ -181,6 +215,8 @@ class _Reader:
                 self._add(_ESCAPE.sub(_unescaped, text), _QUOTED)
             case "variable":
                 self._add(text, _HELD if top.in_quotes else _SPLIT)
+            case "double" if self._is_text:
+                return
             case "double":
                 top.in_quotes = not top.in_quotes
                 self._add("", _QUOTED)
@@ -190,6 +226,10 @@ class _Reader:
                 self._end_word()
             case "redirect":
                 self._redirect(text)
+                if text in ("<<", "<<-"):
+                    self._expect(is_indented=text == "<<-")
+            case "open" if text == "`":
+                self._backquoted()
             case "open":
                 self._open(text)
             case "close":
@@ -197,8 +237,12 @@ class _Reader:
             case "end":
                 self._end_command()
                 self.operators.append(text)
+                if "\n" in text and any(level.pending for level in self._stack):
+                    self._at -= len(text) - text.index("\n") - 1
+                    self._read_documents()
             case "joined":
-                return
+                if self._line[self._at - 3 : self._at - 2] in ("$", "<"):
+                    self.fault = self.fault or "a sign is split over two lines"
             case _:
                 raise AssertionError(kind)
 
@@ -214,19 +258,73 @@ class _Reader:
     def _open(self, text: str) -> None:
         """Begin a substitution, which is a part of its word, or a subshell, which is not."""
         top = self._stack[-1]
-        if text == "`" == top.closer and not top.in_quotes:
-            self._close(text)
-            return
         self.operators.append(text)
         if text == "(":
             self._end_command()
         else:
             self._add(text, _HELD if top.in_quotes else _SPLIT)
         if text not in ("${", "$["):  # what is in these is read like the rest of the word
-            self._stack.append(_Open(closer="`" if text == "`" else ")"))
+            self._stack.append(_Open(closer=")"))
+
+    def _backquoted(self) -> None:
+        """Read what is in backquotes as bash does: up to the next one, without the backslashes."""
+        top = self._stack[-1]
+        self.operators.append("`")
+        self._add("`", _HELD if top.in_quotes else _SPLIT)
+        found = _BACKQUOTED.match(self._line, self._at)
+        if found is None:
+            self.fault = self.fault or "a quote or parenthesis is not closed"
+        content = self._line[self._at :] if found is None else found[1]
+        self._at = len(self._line) if found is None else found.end()
+        escaped = _ESCAPED_IN_QUOTES if top.in_quotes and not self._is_text else _ESCAPED_BARE
+        self._merge(_Reader(escaped.sub(r"\1", content)))
+
+    def _merge(self, inner: _Reader) -> None:
+        self.programs += inner.programs
+        self.operators += inner.operators
+        self.documents += inner.documents
+        self.fault = self.fault or inner.fault
+
+    def _expect(self, *, is_indented: bool) -> None:
+        """Read what ends a here-document, which begins behind the next new line."""
+        found = _DELIMITER.match(self._line, self._at)
+        if found is None:
+            self.fault = self.fault or "what ends a here-document is not plain"
+            return
+        self._at = found.end()
+        end = _QUOTES.sub(lambda part: part[1] or part[2] or part[3] or "", found[1])
+        document = _Document(end, is_indented=is_indented, is_quoted=end != found[1])
+        self._stack[-1].pending.append(document)
+        self._add(found[1], _QUOTED)
+        self._end_word()
+
+    def _read_documents(self) -> None:
+        """Read the here-documents that begin here."""
+        if any(level.pending for level in self._stack[:-1]):
+            self.fault = self.fault or "a here-document begins in a substitution"
+        top = self._stack[-1]
+        for document in top.pending:
+            pattern, lines = _PLAIN if document.is_quoted else _JOINED, list[str]()
+            while found := pattern.match(self._line, self._at):
+                self._at = found.end()
+                line = found[1] if document.is_quoted else found[1].replace("\\\n", "")
+                line = line.lstrip("\t") if document.is_indented else line
+                if line == document.end:
+                    break
+                lines.append(line)
+            else:
+                is_open = len(self._stack) > 1
+                self.fault = self.fault or ("a here-document is not closed" if is_open else "")
+            text = "\n".join(lines)
+            self.documents.append(text)
+            if not document.is_quoted:
+                self._merge(_Reader(text, is_document=True))
+        top.pending = []
 
     def _close(self, text: str) -> None:
         self._end_command()
+        if self._stack[-1].pending:
+            self.fault = self.fault or "a here-document begins in a substitution"
         if self._stack[-1].closer == text:
             self._stack.pop()
         else:

@@ -6,12 +6,13 @@ from functools import cache, lru_cache
 from itertools import accumulate
 
 from .command_line import Word
-from .safe_programs import KnownProgram, programs
+from .safe_programs import INSIDE, KnownProgram, programs
 
 SHOWN = 60
 """Characters of a word that a reason shows."""
 
-_LISTED = re.compile(r"(-#|-[^\s=?#]*)([=?#]?)")
+_LISTED = re.compile(r"(-#|-[^\s=?#/]*)([=?#/]?)")
+_INSIDE = re.compile(INSIDE)
 _UNKNOWN = KnownProgram(operands=(r"(?![A-Za-z_]\w*=).*",), is_open=True)
 
 
@@ -61,9 +62,13 @@ class KnownWords:
         for at in range(end, 0 if self._row.is_any else len(words)):
             word, fault, taking, takes = words[at], "", takes, ""
             is_option = word.text.startswith("-") and not (word.text == "-" and self._is_listed)
-            if taking and (word.text.isdigit() or (taking == "=" and not is_option)):
-                is_one = word.is_clear or not (word.splits or re.search(r"[*?[{]", word.text))
+            if taking and (word.text.isdigit() or (taking in "=/" and not is_option)):
+                is_one = word.is_clear or not (
+                    taking == "/" or word.splits or re.search(r"[*?[{]", word.text)
+                )
                 fault = "" if is_one else _unclear(word)
+                if is_one and taking == "/" and not _INSIDE.fullmatch(word.text):
+                    fault = f"`{cut(word)}` is no file inside the folder"
                 self.values.append(at)
             elif is_ended or not is_option:
                 fault = self._operand(word, at)
@@ -94,7 +99,8 @@ class KnownWords:
             self.named.append(at)
         if count < len(patterns) or (patterns and self._row.is_open):
             pattern = patterns[min(count, len(patterns) - 1)]
-            is_sure = word.is_clear or (self._row.is_open and pattern.endswith(".*"))
+            is_glob = not re.search(r"[$`]|(?:^|/)\.[^/]*[*?[]", word.text)  # and never `..`
+            is_sure = word.is_clear or (self._row.is_open and (is_glob or pattern.endswith(".*")))
             if is_sure and re.fullmatch(pattern, word.text, re.DOTALL):
                 return ""
         return f"`{cut(word)}` is not an operand that `{self._key}` is known to be safe with"
@@ -137,15 +143,17 @@ def _options(row: KnownProgram) -> Mapping[str, str]:
 
 
 def _option(word: Word, row: KnownProgram) -> str | None:
-    """Return what follows an option: `=` its value, `#` maybe a number; `None` if it is not listed."""
+    """Return what follows an option: `=` its value, `/` a file, `#` maybe a number; `None`: unknown."""
     options, text = _options(row), word.text
-    name, equals, _ = text.partition("=")
+    name, equals, value = text.partition("=")
     if len(text) < 2 or word.splits or not (word.is_clear or (equals and len(name) < word.known)):
         return None
     if text in options:
         return options[text].replace("?", "")
-    if equals and (row.has_words or text.startswith("--")) and options.get(name) in ("=", "?"):
-        return ""
+    if equals and (row.has_words or text.startswith("--")):
+        kind = options.get(name)
+        if kind in ("=", "?") or (kind == "/" and word.is_clear and _INSIDE.fullmatch(value)):
+            return ""
     if text[1:].isdigit() and "-#" in options:
         return ""
     return None if row.has_words or text.startswith("--") else _letters(text[1:], options)
@@ -157,6 +165,8 @@ def _letters(letters: str, options: Mapping[str, str]) -> str | None:
         kind, letters = options.get(f"-{letters[0]}"), letters[1:]
         if kind in (None, "?"):
             return None if kind is None else ""
+        if kind == "/":
+            return None if letters else kind
         if kind == "=" or (kind == "#" and not letters):
             return "" if letters else kind
         letters = letters.lstrip("0123456789") if kind == "#" else letters

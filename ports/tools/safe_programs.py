@@ -10,10 +10,13 @@ each with the name of its pattern: `…` lets the last one repeat, and an offer 
 `words`: its options are words, never letters of one word (`-name`). A row in capitals is a part of
 others.
 
-Options are listed with what follows them: `-k=` has a value (`-k1`, `-k 1`, `--key=1`), `--color?` may
-have one in the same word, `-L#` a number in the same word, `-#` is a number itself, and `-x=y` is a
-whole word. `--` is listed where all that follows it are operands; where it begins the arguments of
-another program, these have a row of their own (`npm test --`).
+`any` is for operands of what only reads, or that name no files; files that are run, written or kept
+are `inside` the folder.
+
+Options are listed with what follows them: `-k=` has a value (`-k1`, `-k 1`, `--key=1`), that of `-F/` is
+a file inside the folder, `--color?` may have one in the same word, `-L#` a number in the same word, `-#`
+is a number itself, and `-x=y` is a whole word. `--` is listed where all that follows it are operands;
+where it begins the arguments of another program, these have a row of their own (`npm test --`).
 """
 
 from collections.abc import Mapping
@@ -39,16 +42,18 @@ class KnownProgram(Value):
     has_words: bool = False
 
 
+INSIDE = r"(?![/~@])(?!(?:.*/)?\.\.(?:/|$)).+"
+"""A file inside the folder; `@` begins the name of a file with arguments, `/` also an option."""
 _OPERANDS = {
     "any": ".*",
     "format": r"\+.*",
-    "inside": r"(?![/~])(?!(?:.*/)?\.\.(?:/|$)).+",
+    "inside": INSIDE,
     "name": r"[A-Za-z_][\w.:-]*",
-    "no-@": "[^@].*",  # `@` begins the name of a file with arguments
     "own-remote": "origin|upstream",
     "ref": r"[\w./-]+",
     "remote": r"[A-Za-z][\w.-]*",
     "revision": r"[\w./@{}^~-]+",
+    "typescript": rf"{INSIDE}\.[cm]?tsx?",
 }
 _TABLE = """\
 GIT_DIFF: -p -u -s --patch --no-patch -U= --unified= --raw --patch-with-raw --minimal --patience
@@ -138,7 +143,7 @@ git grep: <any>… -# -i -w -v -h -H -E -G -P -F -n -l -L -z -o -c -p -W -q -a -
 git branch: <any>… -a --all -r --remotes -v --verbose -l --list --show-current --contains --no-contains
     --merged --no-merged --sort= --points-at= --format= --column? --no-column --color? --no-color -i
     --ignore-case --abbrev= --no-abbrev -q --quiet -t --track? --no-track
-git commit: <any>… -m= --message= -a --all -F= --file= -v --verbose -q --quiet --amend --no-edit -s
+git commit: <inside>… -m= --message= -a --all -F/ --file/ -v --verbose -q --quiet --amend --no-edit -s
     --signoff --allow-empty --author= --date= --dry-run --short --porcelain --long -i --include -o
     --only --fixup= --squash= -C= --reset-author --no-status --status --cleanup= -u? --untracked-files?
     -p --patch --
@@ -166,17 +171,17 @@ git pull: <own-remote> <ref>… -v --verbose -q --quiet --rebase? -r --no-rebase
 git push: <own-remote> <ref>… -v --verbose -q --quiet -u --set-upstream -n --dry-run --tags
     --follow-tags --progress --porcelain
 
-pytest, python|python3 -m pytest, uv run pytest: <no-@>… -k= -m= -x -v -q -s -l -r= -n= -V -h
+pytest, python|python3 -m pytest, uv run pytest: <inside>… -k= -m= -x -v -q -s -l -r= -n= -V -h
     -pno:cacheprovider --exitfirst --maxfail= --verbose --quiet --showlocals --tb= --lf --last-failed
     --ff --failed-first --nf --new-first --sw --stepwise --collect-only --co --durations=
     --durations-min= --no-header --no-summary --color= --capture= --numprocesses= --dist= --timeout=
     --cov? --cov-branch --cov-fail-under= --cov-report=term --cov-report=term-missing --no-cov
     --strict-markers --strict-config --disable-warnings --fixtures --markers --setup-show --setup-plan
     --deselect= --ignore= --ignore-glob= --runxfail --full-trace --import-mode= --help --
-python|python3 -m unittest: <any>… -v -q -f -b -c -k= --verbose --quiet --failfast --buffer --catch
+python|python3 -m unittest: <inside>… -v -q -f -b -c -k= --verbose --quiet --failfast --buffer --catch
     --locals
 ruff: group
-ruff check: <any>… --no-fix --diff --select= --ignore= --extend-select= --extend-ignore= --statistics
+ruff check: <inside>… --no-fix --diff --select= --ignore= --extend-select= --extend-ignore= --statistics
     --show-files --show-settings --output-format= --exit-zero -q --quiet -v --verbose -s --silent -n
     --no-cache --preview --no-preview --target-version= --line-length= --exclude= --extend-exclude=
     --respect-gitignore --no-respect-gitignore --force-exclude -w --watch --
@@ -187,9 +192,9 @@ black: <inside>… --check --diff -q --quiet -v --verbose --color --no-color -l=
 isort: <inside>… -c --check --check-only --diff -q --quiet -v --verbose --profile=
 flake8: <any>… --max-line-length= --select= --ignore= --extend-select= --extend-ignore= --count
     --statistics --show-source --exclude= --max-complexity= -q -v -j= --version
-pylint: <no-@>… -E --errors-only -d= --disable= -e= --enable= -j= --jobs= -r= --reports= -s= --score=
+pylint: <inside>… -E --errors-only -d= --disable= -e= --enable= -j= --jobs= -r= --reports= -s= --score=
     --recursive= --output-format=text --output-format=json --output-format=colorized --version
-mypy, python -m mypy: <no-@>… --strict --ignore-missing-imports --no-error-summary --show-error-codes
+mypy, python -m mypy: <inside>… --strict --ignore-missing-imports --no-error-summary --show-error-codes
     --hide-error-codes --pretty --no-pretty --python-version= --platform= --follow-imports=
     --check-untyped-defs --disallow-untyped-defs --disallow-any-generics --no-implicit-optional
     --warn-unused-ignores --warn-return-any --warn-unreachable --warn-redundant-casts
@@ -197,7 +202,7 @@ mypy, python -m mypy: <no-@>… --strict --ignore-missing-imports --no-error-sum
     --namespace-packages -p= -m= --package= --module= --exclude= -v --verbose -V --version
     --color-output --no-color-output --disable-error-code= --enable-error-code= --show-traceback
     --no-site-packages
-pyright: <any>… --outputjson --stats --verbose --warnings --level= --pythonversion= --pythonplatform=
+pyright: <inside>… --outputjson --stats --verbose --warnings --level= --pythonversion= --pythonplatform=
     --version
 pip, pip3, uv, uv pip: group
 pip|pip3 list, python -m pip list, uv pip list: -o --outdated -u --uptodate -e --editable -l --local
@@ -207,9 +212,9 @@ pip|pip3 freeze, uv pip freeze: -l --local --user --all --exclude-editable
 pip|pip3 check, uv pip check:
 
 npm, pnpm, yarn: group -s --silent
-npm test|t, pnpm|yarn test: <any>… -s --silent --if-present -w= --workspace= --workspaces -r --recursive
-    --filter=
-npm|pnpm test --: <any>… --watch --watchAll --coverage --verbose --silent --run --ci --bail --runInBand
+npm test|t, pnpm|yarn test: <inside>… -s --silent --if-present -w= --workspace= --workspaces -r
+    --recursive --filter=
+npm|pnpm test --: <inside>… --watch --watchAll --coverage --verbose --silent --run --ci --bail --runInBand
     -t= --grep=
 npm run|run-script, pnpm|yarn run: <NAME> -s --silent --if-present -w= --workspace= --workspaces -r
     --recursive --filter=
@@ -218,25 +223,27 @@ npm|pnpm ls|list, yarn list: <any>… -a --all --depth= --json -l --long -p --pa
     --dev --omit= --include=
 npm outdated|view|info|explain, pnpm|yarn outdated, yarn why: <any>… --json --long --all
 npm audit: --json --omit= --production --audit-level=
-eslint: <any>… --ext= --quiet --max-warnings= --no-inline-config --color --no-color -v --version
+eslint: <inside>… --ext= --quiet --max-warnings= --no-inline-config --color --no-color -v --version
     --report-unused-disable-directives --no-error-on-unmatched-pattern --format=json --format=stylish
-prettier: <any>… -c --check -l --list-different --log-level= --no-color --version
-tsc: <no-@>… --noEmit -p= --project= -b --build --strict --pretty --skipLibCheck --listFiles
-    --traceResolution --showConfig -v --version -w --watch --target= --lib= --module= --jsx=
-    --esModuleInterop --allowJs --checkJs
-jest: <any>… --watch? --watchAll --coverage --no-coverage -t= --testNamePattern= --testPathPattern=
+prettier: <inside>… -c --check -l --list-different --log-level= --no-color --version
+tsc --noEmit: <typescript>… -p/ --project/ --strict --pretty --skipLibCheck --listFiles
+    --traceResolution --showConfig -w --watch --target= --lib= --module= --jsx= --esModuleInterop
+    --allowJs --checkJs
+jest: <inside>… --watch? --watchAll --coverage --no-coverage -t= --testNamePattern= --testPathPattern=
     --verbose --silent --bail? -b -i --runInBand --ci -u --updateSnapshot -o --onlyChanged
     --passWithNoTests --listTests --detectOpenHandles --forceExit -w= --maxWorkers= --color --no-color
     --json --expand --findRelatedTests --lastCommit --changedSince= --shard= --testTimeout= --version
-vitest, vitest run|list|related: <any>… --run -t= --testNamePattern= --coverage --reporter=verbose
-    --reporter=dot --reporter=json --reporter=default -w --watch --bail= --silent --passWithNoTests
-    --changed? -u --update --no-color --typecheck --shard= --retry= --testTimeout= --version
+VITEST: --run -t= --testNamePattern= --coverage --reporter=verbose --reporter=dot --reporter=json
+    --reporter=default -w --watch --bail= --silent --passWithNoTests --changed? -u --update --no-color
+    --typecheck --shard= --retry= --testTimeout= --version
+vitest: VITEST
+vitest run|list|related: <inside>… VITEST
 
 cargo: group
-cargo test: <any>… CARGO --doc --no-run --no-fail-fast
-cargo test --: <any>… --nocapture --no-capture --test-threads= --ignored --include-ignored --exact
+cargo test: <inside>… CARGO --doc --no-run --no-fail-fast
+cargo test --: <inside>… --nocapture --no-capture --test-threads= --ignored --include-ignored --exact
     --list --show-output --skip= -q --quiet
-cargo bench: <any>… CARGO --no-run --no-fail-fast
+cargo bench: <inside>… CARGO --no-run --no-fail-fast
 cargo build|check|b|c: CARGO
 cargo clippy: CARGO --no-deps
 cargo clippy --: -D= -W= -A= -F= --deny= --warn= --allow= --forbid=
@@ -247,18 +254,18 @@ cargo tree: -p= --package= -i= --invert= -d --duplicates -e= --edges= --depth= -
     --all-features
 cargo metadata: --format-version= --no-deps --all-features --locked --offline
 go: group
-go test: words <any>… GO -run= -count= -short -timeout= -cover -covermode= -coverpkg= -bench= -benchmem
+go test: words <inside>… GO -run= -count= -short -timeout= -cover -covermode= -coverpkg= -bench= -benchmem
     -benchtime= -cpu= -failfast -parallel= -list= -shuffle= -skip= -vet=
-go build: words <any>… GO
-go vet: words <any>… GO -c=
-go list: words <any>… -m -json -f= -deps -test -e -u -versions -find -tags=
-go fmt: words <any>… -n -x
+go build: words <inside>… GO
+go vet: words <inside>… GO -c=
+go list: words <inside>… -m -json -f= -deps -test -e -u -versions -find -tags=
+go fmt: words <inside>… -n -x
 go doc: words <any>… -all -short -src -u -c -cmd
 go env: words <any>… -json -changed
 go version: words <any>… -m -v
 go mod: group
 go mod graph|verify:
-go mod why: words <any>… -m
+go mod why: words <inside>… -m
 gofmt: <any>… -l -d -e -s
 make: <NAME> -j# -k -s -n -B -i -w -d -q -S -v --keep-going --silent --quiet --dry-run --just-print
     --always-make --ignore-errors --jobs? --print-directory --no-print-directory --question
@@ -267,7 +274,7 @@ mvn, gradle, ./gradlew, dotnet: group
 mvn test|compile|verify|package: -q -o -B -e -U -T= --quiet --offline --batch-mode -Dtest= -DskipTests
 gradle|./gradlew test|build|check: -q --quiet -i --info -s --stacktrace --offline --tests= --continue
     --no-daemon
-dotnet build|test: <any>… -c= --configuration= --no-build --no-restore -v= --verbosity= --filter=
+dotnet build|test: <inside>… -c= --configuration= --no-build --no-restore -v= --verbosity= --filter=
     --nologo
 
 docker, docker compose|container|image|network|volume: group

@@ -46,7 +46,9 @@ def uncovered(pattern: str, text: str, line: CommandLine) -> str:
     wanted = read_pattern(pattern)
     if not wanted.programs or not line.programs:
         return ELSE
-    if wanted.signs != line.signs or len(wanted.programs) != len(line.programs):
+    if (wanted.signs, wanted.documents) != (line.signs, line.documents) or (
+        len(wanted.programs) != len(line.programs)
+    ):
         if others := _uncovered(wanted.programs[0], line.programs[0]):
             return others
         found = [sign for sign in line.signs if sign not in wanted.signs]
@@ -238,6 +240,9 @@ class _Suspects:
         )
         if is_fed and any(at is not None for at in suspects):
             suspects = [0] * len(suspects)  # what one program writes, another may run
+            for text in line.documents:
+                word = Word(text=text, known=len(text), is_line=True)
+                yield from self._add(Program(words=(word,)), 0)
         for program, suspect in zip(line.programs, suspects, strict=True):
             self.texts.add(program.text)
             yield from self._add(program, suspect)

@@ -14,7 +14,7 @@ from steersman.workflows.flow.inclusion import included_file
 from steersman.workflows.flow.reading import load_workflow, parse_workflow, settings_layer
 from steersman.workflows.flow.spec import WorkflowSpec
 from steersman.workflows.flow.variables import bind_texts
-from steersman.workflows.flow.workflow_file import list_workflows
+from steersman.workflows.flow.workflow_file import find_workflow, list_workflows
 from steersman.workflows.paths import Paths
 
 STEP = '[[step]]\nid = "a"\nrun = ["true"]\n'
@@ -97,6 +97,16 @@ def test_only_what_is_sound_may_run(around: Surroundings) -> None:
     spec, config = checked_workflow(path, around)
     assert (spec.name, config.busy_input_mode) == ("job", "queue")
     assert len(check_file(path, around).warnings) == 1
+
+
+def test_a_bare_name_is_never_a_file_of_the_folder(around: Surroundings) -> None:
+    """A repository cannot put itself in the place of a workflow that is shipped."""
+    for workflow in list_workflows(around.paths, around.folder):
+        for name in (workflow.name, f"{workflow.name}.toml"):
+            (around.folder / name).write_text(STEP)
+        assert find_workflow(workflow.name, around.paths, around.folder) == workflow.path
+        named = find_workflow(f"./{workflow.name}", around.paths, around.folder)
+        assert named == around.folder / workflow.name
 
 
 def test_what_is_shipped_is_sound(around: Surroundings) -> None:

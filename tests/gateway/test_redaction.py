@@ -25,6 +25,8 @@ https://example.org:8080/a@b http://[::1]:80/ user@host:path 12:34:56 ssh://git@
 MIIBsjCCAVmgAwIBAgIUQ2
 -----END CERTIFICATE-----
 eyJ alone, eyJhbGciOiJIUzI1NiJ9 without a second part
+PWD=/home/me OLDPWD=/home/me/work1 bypass=enabled compass: 12345678 docker run -u node:node x && pass
+3 pass, 1 fail; pass: ok; curl -s https://example.org:443/x -o y; cookies: none, a cookie = crumb
 steersman serve --token-file path/to/file1 --password-stdin --api-key-env OPENAI_API_KEY
 The secret: it is at 10:30. Authorization: required. Set-Cookie expires.
 git commit -m "token: handle secrets" && git log --author="a b" -- "--x"
@@ -67,7 +69,16 @@ def test_ordinary_text_stays(line: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["api_key", "apiKey", "client-secret", "access_token", "PASSWORD", "Authorization", "Cookie"],
+    [
+        "api_key",
+        "apiKey",
+        "client-secret",
+        "access_token",
+        "PASSWORD",
+        "Authorization",
+        "Cookie",
+        "db_pass",
+    ],
 )
 def test_a_field_with_a_telling_name_is_covered(name: str) -> None:
     """Whatever its value is, and however the name is written."""

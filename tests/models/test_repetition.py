@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from steersman.ports.models.repetition import RepetitionGuard
+from steersman.ports.models.repetition import RepetitionGuard, is_repetition
 
 LISTING = "README.md\nsrc/main.py\nsrc/other.py\ntests/test_main.py\n"
 
@@ -34,3 +34,37 @@ NOISE = "".join(random.Random(1).choices("abcdef \n", k=8_000))
 def test_what_only_looks_like_a_loop_is_left_alone(text: str) -> None:
     """Tables, code, noise, a ruler, three times the same, and blanks."""
     assert not loops(text)
+
+
+def is_looping(text: str) -> bool:
+    """Say by definition whether a text ends with repetitions, whatever that takes."""
+
+    def repeats(end: str, period: int) -> bool:
+        return end[period:] == end[:-period]
+
+    for period in range(1, len(text) // 5 + 1):
+        end = text[-2_000 if period < 20 else -max(500, 5 * period) :]
+        if len(end) < (2_000 if period < 20 else max(500, 5 * period)) or not repeats(end, period):
+            continue
+        if end.strip() if period < 20 else not any(repeats(end, part) for part in range(1, 20)):
+            return True
+    return False
+
+
+def test_the_verdict_is_that_of_the_definition() -> None:
+    """Pieces that consist of smaller ones, of many lengths, whole and with a fault in them."""
+    dice, found = random.Random(3), [0, 0]
+    for _ in range(1_000):
+        begin = dice.choice(["a", " ", "ab", "a " * 5, "abc\n"]) * dice.randint(0, 120)
+        piece = (
+            begin + "".join(dice.choices("ab ", k=dice.randint(0, 30))) + dice.choice(["", "xy "])
+        )
+        piece = piece[-dice.choice([5, 19, 20, 21, 99, 101, 250, 600, 700]) :] or "a"
+        text = (piece * 3_000)[-dice.choice([300, 499, 500, 600, 1_999, 2_000, 2_500, 3_000]) :]
+        if dice.random() < 0.3:
+            at = dice.randrange(len(text))
+            text = text[:at] + "#" + text[at + 1 :]
+        verdict = is_repetition(text)
+        assert verdict == is_looping(text), text
+        found[verdict] += 1
+    assert min(found) > 200

@@ -3,8 +3,11 @@
 import asyncio
 import json
 import re
+import sys
 import tomllib
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,8 +18,10 @@ from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
+from steersman.ports.models.error_text import ServerErrorText
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import GO_ON, RepeatingModel, RetryPolicy
+from steersman.ports.models.stream import json_objects
 
 ROWS: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("streams.toml").read_text("utf-8")
@@ -155,3 +160,29 @@ def test_time_in_which_the_process_was_stopped_is_no_silence() -> None:
         answer = runner.run(model.answer(request, AnswerListener(on_text=hear)))
         runner.run(model.aclose())
     assert (answer.text, "".join(said)) == ("One two", "One two")
+
+
+@pytest.mark.parametrize("begin", ["data: ", ""])
+def test_a_long_object_is_not_parsed_on_the_loop(begin: str) -> None:
+    """In an event or bare; the loop passes on a stop meanwhile."""
+    body = f"{begin}{json.dumps({'text': ['x'] * 100_000})}\n\n".encode()
+    here = list[int]()
+
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and frame.f_code.co_name == "parse_json":
+            here.append(len(frame.f_locals["text"]))
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body
+
+    async def read() -> list[dict[str, Any]]:
+        diagnostic = ServerErrorText(url="http://example.org")
+        return [found async for found in json_objects(pieces(), diagnostic)]
+
+    sys.setprofile(look)
+    try:
+        [found] = asyncio.run(read())
+    finally:
+        sys.setprofile(None)
+    assert len(found["text"]) == 100_000
+    assert here == []

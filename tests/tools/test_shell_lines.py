@@ -1,9 +1,11 @@
 """A corpus of shell lines: what runs unasked by which rule, and what a rule that denies sees."""
 
+import random
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from support import patience
 from steersman.ports.tools.command_line import read_line
 from steersman.ports.tools.known_words import KnownWords
 from steersman.ports.tools.permission import Permissions, Rule, exact_rule, offered_pattern
+from steersman.ports.tools.safe_programs import programs
+from steersman.ports.tools.shell_rule import unseen
 
 CORPUS = tomllib.loads(Path(__file__).with_name("shell_lines.toml").read_text("utf-8"))
 FOLDER = Path("/work")
@@ -66,6 +70,24 @@ def test_the_corpus_is_large() -> None:
     assert sum(len(verdicts) for _, verdicts in cases()) >= 700
 
 
+EVERYDAY, QUESTIONS, QUESTIONS_BEFORE = 280, 74, 127
+"""Lines, and what is asked about them; and what was at 57320f49, before calls were words."""
+
+
+def test_no_more_is_asked_than_before_calls_were_words() -> None:
+    """Of the everyday lines in order, where each question is answered with `always`; as the page says."""
+    lines = [line for row in CORPUS["everyday"] for line in (row["first"], *row.get("runs", ()))]
+    rules = list[Rule]()
+    for line in lines:
+        if verdict(line, *rules) == "ask":
+            rules.append(always(line))
+    assert (len(lines), len(rules)) == (EVERYDAY, QUESTIONS)
+    assert len(rules) < QUESTIONS_BEFORE
+    page = (Path(__file__).parents[2] / "docs" / "permissions.md").read_text("utf-8")
+    assert f"{EVERYDAY} everyday lines, {QUESTIONS} are asked about" in " ".join(page.split())
+    assert f"({QUESTIONS_BEFORE} before" in page
+
+
 @pytest.mark.parametrize("key", CORPUS["options"])
 def test_a_dangerous_option_is_never_offered(key: str) -> None:
     """Whatever its form and place, it is neither covered by the pattern for its program nor offered."""
@@ -82,6 +104,41 @@ def test_a_dangerous_option_is_never_offered(key: str) -> None:
         ):
             assert verdict(f"{key} {words}", rule) == "ask", words
             assert offered_pattern("shell", {"command": f"{key} {words}"}, FOLDER) == ""
+
+
+READERS = """\
+
+git add|describe|ls-files|ls-tree|merge-base|rev-parse|status|log|show|rev-list|diff|grep|branch|blame
+git shortlog|cat-file|tag, git stash list|show, git remote get-url, git submodule status, printf
+file, find, sort, uniq, tree, rg, fd, flake8, gofmt, systemctl status, gh pr|issue view|status|list
+pip|pip3 show, python -m pip show, uv pip show, npm|pnpm ls|list, yarn list|why
+npm outdated|view|info|explain, pnpm|yarn outdated, go doc|env|version, gh pr diff|checks
+gh run view, docker images|logs|inspect|stats, docker container|image|network|volume ls
+docker compose ps|logs, kubectl get|describe|logs|explain|api-resources|version|top"""
+"""The programs of the table that only read, or whose operands name no files."""
+
+
+def test_only_a_reader_has_any_operand() -> None:
+    """What runs, writes or keeps files takes those of the folder, and no file with arguments."""
+    readers = {
+        " ".join(parts)
+        for names in READERS.strip().replace("\n", ", ").split(", ")
+        for parts in product(*(word.split("|") for word in names.split()))
+    }
+    others = {
+        key
+        for key, row in programs().items()
+        if not row.is_any and not row.is_group and ".*" not in row.operands
+    } - {"git switch"}  # its operands are revisions
+    any_operand = {key for key, row in programs().items() if ".*" in row.operands}
+    any_program = {key for key, row in programs().items() if row.is_any and " " in key}
+    assert any_operand | any_program == readers
+    for key in sorted(others):
+        for word in ("@x", "/x:y", "/p:X=y", "~/x", "../x", "a/../../x", "/tmp/x.ts"):
+            command = f"{key} {word}"
+            for match in (f"{key}*", f"{key} *"):
+                assert verdict(command, Rule("shell", match, "allow")) == "ask", command
+            assert offered_pattern("shell", {"command": command}, FOLDER) == "", command
 
 
 @pytest.mark.parametrize("row", CORPUS["unseen"])
@@ -148,9 +205,11 @@ printf '%s\\037' "${0##*/}" "$@" >>"$LOG"; printf '\\036' >>"$LOG"
 """
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Of a line that a narrow rule covers, bash runs one program, with the words that were read."""
+@pytest.fixture
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[list[str]]]:
+    """Return what lets bash run a line with programs that only write down their words; which ran."""
+    if not shutil.which("bash"):
+        pytest.skip("needs bash")
     bin_folder, folder = tmp_path_factory.mktemp("bin"), tmp_path_factory.mktemp("work")
     for name in ("git", "ls", "cat", "make", "sort", "foo", "rm", "x"):
         (bin_folder / name).write_text(STUB)
@@ -162,8 +221,15 @@ def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> No
         environ = {"PATH": str(bin_folder), "LOG": str(log), "HOME": "~", "X": ""}
         ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": environ}
         subprocess.run(["/bin/bash", "-c", line], cwd=folder, **ways, timeout=patience.seconds(60))
-        assert list(folder.iterdir()) == []
+        for file in folder.iterdir():
+            file.unlink()
         return [word.split("\37")[:-1] for word in log.read_text().split("\36")[:-1]]
+
+    return run
+
+
+def test_bash_runs_what_was_read(run: Callable[[str], list[list[str]]]) -> None:
+    """Of a line that a narrow rule covers, bash runs one program, with the words that were read."""
 
     @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(NARROW[:-1]), st.lists(PIECES, max_size=6))
@@ -176,6 +242,29 @@ def test_bash_runs_what_was_read(tmp_path_factory: pytest.TempPathFactory) -> No
                 assert ran[0] == [word.text for word in program.words]
 
     hold()
+
+
+DENIED_PIECES = """\
+rm x|cat <<'cat'⏎|it's|⏎cat⏎|⏎rm x⏎|echo `|#`|`#|rm|rm x|cat|ls|foo|'|"|`|$(|)|(|{ |; }|;|⏎|<<|<<-|<<<|
+'cat'|cat⏎|E⏎|<<'E'⏎|<<E⏎|<<-E⏎\tE⏎|#|# |$'|$#|${#x}|${|}|$((|))|\\|\\⏎|\\`|&&|&|a=1 |a=(| |\t|<(|>(|
+2>&1|>/dev/null|case a in a)|;;| esac|if |then |fi|[[ a ]]|!|$"|1|~|*|?|[|]|$@|-|--|="""
+
+
+@pytest.mark.parametrize(
+    ("seed", "cases"), [(1, 2_000), pytest.param(2, 60_000, marks=pytest.mark.nightly)]
+)
+def test_bash_runs_nothing_that_is_denied(
+    run: Callable[[str], list[list[str]]], seed: int, cases: int
+) -> None:
+    """Where a rule that denies lets a line pass that was read, bash does not run its program."""
+    dice, rules = random.Random(seed), (Rule("shell", "rm *", "deny"), Rule("shell", "*", "allow"))
+    pieces = DENIED_PIECES.replace("\n", "").replace("⏎", "\n").split("|")
+    for _ in range(cases):
+        line = "".join(dice.choices(pieces, k=dice.randint(2, 9)))
+        if "rm" in line and verdict(line, *rules) == "allow":
+            read = read_line(line)
+            is_seen = not read.fault and not any(map(unseen, read.programs))
+            assert not (is_seen and any(words[0] == "rm" for words in run(line))), line
 
 
 @settings(max_examples=300, deadline=None)

@@ -181,6 +181,16 @@ def test_codes_cannot_be_tried_out(place: Place, serve, served: Start) -> None:
         assert raw(web, head, body)[0] in (422, 429), body[:10]
 
 
+def test_a_stranger_sends_no_more_than_a_code(place, serve, served: Start) -> None:
+    """A request to pair with more than 4 KiB is not read, and the code stays valid."""
+    serve(Text("Hello."))
+    web = served()
+    code = place.run("devices", "pair", "phone").stdout.partition("#pair=")[2].split()[0]
+    web.token = ""
+    assert web.ask("POST", "/pair", {"code": code, "more": "x" * 4_096}).status == 422
+    assert web.ask("POST", "/pair", {"code": code}).status == 200
+
+
 # Odd requests -------------------------------------------------------------------------------------
 
 

@@ -1,16 +1,9 @@
 // Markdown as elements: the parser of `marked` finds the parts, and each becomes a node. No text becomes markup.
 
+import { LARGEST, LARGEST_TAIL, MOST_PARTS, isTooMuch } from "./budget.js";
 import { add, el, shown } from "./dom.js";
 import { highlighted } from "./highlight.js";
 import { lexer } from "./marked.js";
-
-const LARGEST = 100_000; // characters that are read as Markdown; the worst text of that many takes about a second
-const LARGEST_TAIL = 20_000; // the same where the last part is read again with each piece
-const DEEPEST = 24; // lists and quotes inside each other, from which the parser gets slow, and then fails
-const MOST_PARTS = 3 * DEEPEST; // nodes inside each other
-const MOST_CELLS = 50_000; // of tables: a short line is a whole row
-const MARKERS = /^(?![-*_ \t]+$)(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)))+/gm;
-const COLUMNS = /^[ \t>*+\d.)|:-]+$/gm;
 
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
@@ -114,20 +107,9 @@ function render(table, tokens) {
 const inlines = (tokens) => render(inline, tokens);
 const blocks = (tokens) => render({ ...inline, ...block }, tokens);
 
-/** Whether lists, quotes or tables in a text are more than can be drawn in a moment. */
-function isTooMuch(text) {
-  for (const [lead] of text.matchAll(MARKERS)) {
-    const indent = lead.match(/^[ \t]*/)[0].replaceAll("\t", "    ").length;
-    if (lead.match(/>|[-*+]|\d+[.)]/g).length + indent / 2 > DEEPEST) return true;
-  }
-  let columns = 0;
-  for (const [line] of text.matchAll(COLUMNS)) columns = Math.max(columns, line.split("|").length);
-  return columns > 2 && columns * text.split("\n").length > MOST_CELLS;
-}
-
 /** What `draw` makes of the parts of a text, or else the text as it is: one that is more than can be drawn. */
 function drawn(text, most, draw) {
-  if (text.length <= most && !isTooMuch(text)) {
+  if (!isTooMuch(text, most)) {
     try {
       return draw(lexer(text, { gfm: true }));
     } catch (error) {
