@@ -57,10 +57,12 @@ def left(tmp_path: Path) -> set[str]:
     return {path.stem.removeprefix("ledger-") for path in found}
 
 
-def limit(tmp_path: Path, store: MemoryStore, said: SimpleQueue[str]) -> Upkeep:
-    """Make the upkeep of a home with the limit of one byte."""
+def limit(
+    tmp_path: Path, store: MemoryStore, said: SimpleQueue[str], file: str = "config.toml"
+) -> Upkeep:
+    """Make the upkeep of a home with the limit of one byte, as far as it counts in that file."""
     paths = Paths(config=tmp_path, state=tmp_path, cache=tmp_path)
-    (tmp_path / "config.toml").write_text('[checkpoints]\nbudget = "1 B"\n')
+    (tmp_path / file).write_text('[checkpoints]\nbudget = "1 B"\n')
     config = load(paths, tmp_path, {})
     shared = SimpleNamespace(storage=Storage(folder=tmp_path))
     host = SimpleNamespace(paths=paths, config=config, store=store, complain=said.put)
@@ -93,6 +95,17 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
     assert said.get(timeout=seconds(10.0)) == "Deleted from the trash: the copies of files of over."
     assert "still needed" in said.get(timeout=seconds(10.0))
     assert left(tmp_path) == {"cut", "live"}
+
+
+def test_a_downloaded_folder_deletes_no_copies(tmp_path: Path) -> None:
+    """Its limit does not count, so what is kept of other folders stays."""
+    said: SimpleQueue[str] = SimpleQueue()
+    budget = limit(tmp_path, home(tmp_path, row("over")), said, "steersman.toml")
+    budget.keep_within_budget()
+    for thread in threading.enumerate():
+        if thread.name == "steersman-storage-limit":
+            thread.join()
+    assert (left(tmp_path), said.empty()) == ({"over"}, True)
 
 
 def test_leaving_waits_for_no_further_deletion(tmp_path: Path) -> None:
