@@ -62,7 +62,7 @@ def shallow(parse: Callable[[Any], Any], text: str | bytes, deepest: int) -> Any
 
 def is_deeper(value: Any, most: int) -> bool:
     """Whether more than `most` lists and objects lie inside each other; needs no stack."""
-    level = [value] if isinstance(value, _NESTING) else []
+    level: list[Any] = [value] if isinstance(value, _NESTING) else []
     for _ in range(most):
         level = [
             item
