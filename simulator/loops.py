@@ -84,21 +84,21 @@ class LoopScenario:
 
 def circles_end(journal: list[e.Entry], policy: ProgressPolicy) -> None:
     """No turn goes round longer than its policy says, unless a person wants it to."""
-    for turn, count, entry in repetitions(journal):
+    for turn, count, entry in repetitions(journal, policy.period):
         if isinstance(entry, e.ModelCalled):
             assert count < policy.end, f"{turn} was to make a step after {count} repetitions"
 
 
 def only_circles_are_noted(journal: list[e.Entry], policy: ProgressPolicy) -> None:
     """Only a turn that repeats itself is told so, asked about, judged or ended."""
-    for turn, count, entry in repetitions(journal):
+    for turn, count, entry in repetitions(journal, policy.period):
         if isinstance(entry, e.NoProgress) and entry.did != "cut":
             least = {"told": policy.tell, "judged": policy.tell, "asked": policy.ask}
             due = least.get(entry.did, min(policy.ask, policy.end))
             assert count >= due, f"{turn} was {entry.did} after {count} repetitions"
 
 
-def repetitions(journal: list[e.Entry]) -> Iterator[tuple[str, float, e.TurnEntry]]:
+def repetitions(journal: list[e.Entry], period: int) -> Iterator[tuple[str, float, e.TurnEntry]]:
     """For each entry of a turn give how often its newest steps were done, as far as is known then.
 
     What changed something, a steer, and a person who lets the turn go on begin the count anew; it is
@@ -121,6 +121,8 @@ def repetitions(journal: list[e.Entry]) -> Iterator[tuple[str, float, e.TurnEntr
                 requests = entry.messages[0].tool_calls if entry.messages else ()
                 called |= {request.call: (request.tool, request.arguments) for request in requests}
                 open_calls[turn] = {}
+            case e.ToolIntended(call=call, is_changed=True):
+                called[call] = (entry.tool, entry.arguments)
             case e.ToolEnded() | e.ToolRefused():
                 said = entry.messages[0].text if entry.messages else ""
                 end = entry.end if isinstance(entry, e.ToolEnded) else m.CallEnd(status="failed")
@@ -144,17 +146,23 @@ def repetitions(journal: list[e.Entry]) -> Iterator[tuple[str, float, e.TurnEntr
                     )
             case _:
                 pass
-        yield turn, -float("inf") if turn in free else _count(steps.get(turn, [])), entry
+        yield turn, -float("inf") if turn in free else _count(steps.get(turn, []), period), entry
 
 
-def _count(steps: list[tuple[list[Any], list[Any]]]) -> int:
-    """Say how many of the newest steps were made before, or failed in the same way, one included."""
+def _count(steps: list[tuple[list[Any], list[Any]]], period: int) -> int:
+    """Say how many of the newest steps were made before, or failed in the same way, one included.
+
+    Those that were made before are in a circle only if none was made longer ago than `period` steps.
+    """
     marks, failures = [mark for mark, _ in steps], [failure for _, failure in steps]
-    repeated = failed = 0
+    repeated = failed = farthest = 0
     for at in range(len(steps) - 1, -1, -1):
-        if marks[at] not in marks[max(0, at - LONGEST) : at]:
+        before = marks[max(0, at - LONGEST) : at]
+        if marks[at] not in before:
             break
-        repeated += 1
+        repeated, farthest = repeated + 1, max(farthest, before[::-1].index(marks[at]) + 1)
+    if farthest > period:
+        repeated = 0
     for failure in reversed(failures):
         if failure != failures[-1] or None in failure:
             break
