@@ -91,7 +91,7 @@ def test_the_largest_text_that_is_read_is_read_in_a_moment() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=patience.seconds(300),
+        timeout=patience.seconds(100),
     )
     found = json.loads(ran.stdout)
     slow = [row for row in found if row[3] > 60]
