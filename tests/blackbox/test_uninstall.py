@@ -19,6 +19,8 @@ def used(place: Place, serve: Callable[..., Any]) -> Path:
     home = place.home.parent
     (home / ".claude").mkdir()
     assert place.run("hooks", "install", "claude").returncode == 0
+    # else the shell is that of whoever runs the tests
+    place.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
     assert place.run("--install-completion", "bash").returncode == 0
     (home / ".bashrc").write_bytes(b"caf\xe9=1\n" + (home / ".bashrc").read_bytes())
     (place.home / "cache" / "models").mkdir(parents=True)

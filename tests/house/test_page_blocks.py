@@ -63,6 +63,8 @@ NOT_TYPED = {
     r"restore run": "starts another agent's program",
     r"run (tidy|review|codemod|fix-tests|research|--resume)": "needs its project: blackbox/test_run.py",
     r"chat --(agent forecaster|model parrot)|plugins list": "needs a package: blackbox/test_plugins.py",
+    r"sessions (export|import) .*--sign|sessions (verify|diff) .*(\b[0-9a-f]{8}\b|--heads)": "needs a "
+    "key, two sessions, or what was kept: tests/cli/test_session_changes.py, blackbox/test_twins.py",
     r"simulate (fix-tests|fragile.toml)": "takes long, or needs a file: tests/blackbox/test_simulate.py",
 }
 """Commands that are not typed here, by how they go on after `steersman`, and why."""
@@ -241,6 +243,7 @@ REFUSED = {
     "home trash empty|uninstall$": "was",
     "node drain": "there is no node",
     "serve status": '"serving": false',
+    "serve stop": "no program serves this home",
     "inspect last --(at|diff)": "session",
     "workflow check broken.toml": "faults",
     "routes check rude.toml": "rude",

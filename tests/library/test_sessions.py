@@ -202,7 +202,7 @@ async def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
         ("revert", ("all",), "scope: 'all' is none of 'turn', 'last', 'undo'"),
         ("resume_queue", (7,), "No queued item #7"),
         ("answer", ("q1", "allow"), "no question `q1` is open"),
-        ("answer", ("q1", "yes"), "choice: 'yes' is none of 'allow', 'always', 'deny'"),
+        ("answer", ("q1", "yes"), "choice: 'yes' is none of 'allow', 'always', 'change'"),
         ("goal", (" ",), "a goal needs a text"),
     ],
 )

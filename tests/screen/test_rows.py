@@ -238,7 +238,7 @@ def test_wide_signs_and_hangs() -> None:
 
 def called(tool: str, **arguments: Any) -> dict[str, Any]:
     """A call as its event tells it."""
-    return {"tool": tool, "call": "t1.s1.c1", "arguments": arguments}
+    return {"kind": "permission", "tool": tool, "call": "t1.s1.c1", "arguments": arguments}
 
 
 def ended(tool: str, output: str, status: str = "ok", exit_code: int | None = 0) -> dict[str, Any]:
@@ -492,7 +492,13 @@ def test_the_status_comes_before_the_keys() -> None:
 def test_a_card_names_what_is_not_the_command_itself() -> None:
     """A number is shown with the name of its argument, below the command."""
     arguments = {"timeout": 600, "command": "npm test"}
-    question = {"id": "q-1", "session": "s1", "tool": "shell", "arguments": arguments}
+    question = {
+        "id": "q-1",
+        "session": "s1",
+        "kind": "permission",
+        "tool": "shell",
+        "arguments": arguments,
+    }
     rows = card_rows(question, 1, "", 60, LOOK)  # type: ignore[arg-type]
     assert text_of(rows)[1:3] == ["▌   npm test", "▌   timeout: 600"]
 

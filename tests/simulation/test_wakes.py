@@ -19,8 +19,8 @@ WITNESSES = {
     "Reverted": (Scenario, 6),
     "SteerArrived": (Scenario, 36),
     "Stopped": (GoalScenario, 14),
-    "TurnEnded": (Scenario, 1),
-    "TurnStarted": (Scenario, 1),
+    "TurnEnded": (Scenario, 9),
+    "TurnStarted": (Scenario, 6),
 }
 """A run of each kind of entry that goes wrong when these entries wake nobody."""
 BESIDE_OTHERS = {
