@@ -47,7 +47,8 @@ class Lines:
         client = str(said.get("client_id") or "")
         if "answer" in said:
             choice, reason = said.get("choice", "deny"), said.get("reason") or ""
-            if isinstance(said.get("arguments"), dict):  # of a call that is held
+            is_let = said.get("choice", "allow") == "allow"
+            if is_let and isinstance(said.get("arguments"), dict):  # of a call that is held
                 choice, reason = "change", json.dumps(said["arguments"])
             self._answer(str(said["answer"]), str(choice), str(reason))
             return False

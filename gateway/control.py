@@ -259,7 +259,8 @@ class Requests:
             case "answer":
                 given = {"question": params["id"], "choice": params["choice"]}
                 reason = str(params.get("reason") or "")
-                if isinstance(params.get("arguments"), dict):  # of a call that is held
+                is_let = given["choice"] == "allow"
+                if is_let and isinstance(params.get("arguments"), dict):  # of a call that is held
                     given["choice"], reason = "change", json.dumps(params["arguments"])
                 return await self._run(params, answer.call({**given, "reason": reason}))
             case "command":
