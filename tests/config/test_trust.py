@@ -288,6 +288,16 @@ def test_everyday_checks_leave_the_folder_free_to_change(
     assert is_trusted(paths, project)
 
 
+@pytest.mark.parametrize("command", ['["touch", "done.log"]', '"cat done.log > copy.log"'])
+def test_data_of_a_command_may_come_and_change(paths: Paths, project: Path, command: str) -> None:
+    """A file that a command only makes or reads asks nobody anew; one that it runs would."""
+    (project / "steersman.toml").write_text(f"goals.gates = [{command}]")
+    trust(paths, project)
+    (project / "done.log").write_text("new")
+    (project / "copy.log").write_text("new")
+    assert is_trusted(paths, project)
+
+
 def test_a_folder_that_is_trusted_whole_is_bounded(paths: Paths, project: Path) -> None:
     """Where all files count, there may not be any number of them; the error says what to do."""
     (project / "steersman.toml").write_text('goals.gates = [["python3", "-m", "x"]]')
