@@ -182,7 +182,7 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
     if record.state != "busy" or any(stop.state == "planned" for stop in record.stops.values()):
         return refusal("the turn is being stopped")
     call, choice = found[0], message.choice.strip().lower()
-    choices = m.CHOICES_OF_HOLD if call.is_hold and not call.within else m.CHOICES
+    choices = m.CHOICES_OF_HOLD if call.is_hold else m.CHOICES
     if choice not in choices:
         return refusal(no_answer(message, choices))
     if choice == "change":
@@ -286,6 +286,7 @@ def agent_called(turn: TurnRecord, message: m.AgentCalled, environment: Environm
             word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=True)
             return Decision(entries=(told, begun), effects=(word,))
         case "ask" if environment.policy.can_ask:
+            permit = replace(permit, is_hold=False)  # what another program runs is its own
             return Decision(entries=(told, _asked(turn, request, permit, environment)))
         case _:
             why = _denial(permit)

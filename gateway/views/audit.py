@@ -82,6 +82,8 @@ def _act(entry: e.Entry, agent: str) -> _Act | None:
             return _Act("stop", order.said.text or order.cause, order.routed.rule, user)
         case e.QuestionAsked():
             return _Act("question", _call(entry.tool, entry.arguments), entry.rule, agent)
+        case e.QuestionAnswered(choice="withdrawn"):
+            return None
         case e.QuestionAnswered():
             return _Act("answer", f"{entry.choice} {entry.question}", user=entry.user)
         case e.ToolIntended():
