@@ -36,12 +36,14 @@ from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.toolbox import Toolbox
 from steersman.proofs.picture import picture
 from steersman.workflows.authority import settings_by_setter
+from steersman.workflows.environment import MARKS, VARIABLES
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
 from steersman.workflows.problem import dotted
 from steersman.workflows.schema import SettingEntry, entries, table_schema, workflow_schema
 from steersman.workflows.settings import ToolDeclaration
 from steersman.workflows.tools import TOOLS
+from steersman.workflows.trust import PROJECT_FILES
 from steersman.workflows.typed_table import Setter
 
 __all__ = [
@@ -94,6 +96,16 @@ After a change of the files that were [trusted](permissions.md#trusting-a-folder
 again.
 
 {who}
+
+These files of a project are looked for:
+
+{files}
+
+The environment is that of whoever starts the program; no file of a project sets it:
+
+{variables}
+
+For the programs that a session starts it sets {marks}.
 """
 
 SETTERS = {
@@ -124,10 +136,27 @@ def configuration() -> str:
     """Describe every key of `config.toml`, in its order."""
     who = {setter: _words(n for n, by in settings_by_setter() if by is setter) for setter in Setter}
     rows = [(SETTERS[setter], keys) for setter, keys in who.items()]
-    blocks = [HEAD.replace("{who}\n", _rows(("set by", "keys"), rows)), "## General\n"]
+    files = [
+        (f"`{name}`", about, SETTERS[setter].partition(",")[0])
+        for name, (setter, about) in PROJECT_FILES.items()
+    ]
+    parts = {
+        "{who}\n": _rows(("set by", "keys"), rows),
+        "{files}\n": _rows(("file", "what it is", "whose"), files),
+        "{variables}\n": _rows(("variable", "what it says"), _variables(VARIABLES)),
+        "{marks}": "; ".join(f"{name} ({about})" for name, about in _variables(MARKS)),
+    }
+    head = HEAD
+    for place, text in parts.items():
+        head = head.replace(place, text)
+    blocks = [head, "## General\n"]
     for entry in entries():
         blocks.append(_key(entry) if entry.value else _table(entry))
     return "\n".join(blocks)
+
+
+def _variables(variables: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    return [(_words(names.split(", ")), about) for names, about in variables.items()]
 
 
 def machines() -> str:

@@ -20,8 +20,6 @@ from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .instructions import read_within
 
-PROJECT = ".steersman"
-"""The folder of a project that has its templates and skills."""
 LARGEST = 64 * 1024
 """Bytes of one file."""
 MOST = 100
@@ -60,11 +58,6 @@ class Skill(Value):
     name: str
     description: str
     file: Path
-
-
-def folders_of(config: Path, folder: Path, *, is_trusted: bool) -> list[Path]:
-    """Return the folders that may have templates and skills, the nearest first."""
-    return [*([folder / PROJECT] if is_trusted else []), config]
 
 
 def templates_in(folders: list[Path]) -> dict[str, Template]:

@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ..machines.errors import ConfigError
 from ..machines.pattern import lazy_pattern
@@ -25,10 +25,17 @@ from .foreign_file import parse_toml, read_foreign, read_text
 from .home_folder import expanded
 from .paths import Paths, write_private
 from .spelling import spelled
+from .typed_table import Setter
 
 PROJECT_FILE = "steersman.toml"
 BESIDE = ".steersman"
 """The folder of a project that has its prompts, skills and workflows."""
+PROJECT_FILES: Final[Mapping[str, tuple[Setter, str]]] = {
+    PROJECT_FILE: (Setter.ANY_PROJECT, "settings, of which each says who sets it"),
+    "AGENTS.md": (Setter.ANY_PROJECT, "text of the system prompt, with a notice"),
+    BESIDE: (Setter.TRUSTED_PROJECT, "prompts, skills, and workflows by their names"),
+}
+"""What is looked for in a project, from when on it counts, and what it is."""
 
 _KEY_VARIABLE = lazy_pattern(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
 
@@ -96,6 +103,12 @@ def contents_of(folder: Path, content: bytes | None = None) -> Contents:
     if len(found) > _MOST:
         raise OSError(f"there are more than {_MOST} files to trust")
     return found
+
+
+def counts(paths: Paths, folder: Path, kind: str) -> bool:
+    """Whether what a project has of a kind of `PROJECT_FILES` is read there. Blocks."""
+    needed, _ = PROJECT_FILES[kind]
+    return needed is Setter.ANY_PROJECT or is_trusted(paths, folder)
 
 
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:

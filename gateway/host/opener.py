@@ -23,14 +23,14 @@ from ...ports.instructions import (
     read_instructions,
 )
 from ...ports.models.provider import model_configs, takes_pictures
-from ...ports.templates import folders_of, skills_in, skills_text
+from ...ports.templates import skills_in, skills_text
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.sandbox import SandboxPolicy
 from ...ports.tools.tool import Tool
 from ...workflows.providers import is_small
 from ...workflows.registry import EXTENSIONS
 from ...workflows.tools import TOOLS
-from ...workflows.trust import is_trusted
+from ...workflows.trust import BESIDE, counts
 from ..running import RunPlan
 from .profile_factory import ProfileFactory
 
@@ -117,7 +117,8 @@ class SessionOpener:
 
     def markdown(self, folder: Path) -> list[Path]:
         """Return the folders that have the templates and skills of a session in `folder`."""
-        return folders_of(self._paths.config, folder, is_trusted=is_trusted(self._paths, folder))
+        is_read = counts(self._paths, folder, BESIDE)
+        return [*([folder / BESIDE] if is_read else []), self._paths.config]
 
     def takes_pictures(self, agent: str, model: str = "") -> bool:
         """Whether an agent's model is known to take pictures; one of a program's own says so.

@@ -19,7 +19,9 @@ from steersman.gateway.chat.bridge import ChatGateway
 from steersman.gateway.chat.gateway_store import GatewayStore, OutboxMessage
 from steersman.gateway.chat.platform import Gap, NotSent, Outgoing, Said, SentFile
 from steersman.gateway.chat.room import Room, RoomOptions
+from steersman.gateway.chat.room_inbox import NOT_HERE
 from steersman.gateway.chat.room_session import LiveAnswer
+from steersman.gateway.commands.registry import DECLARED
 from steersman.gateway.events.contract import Event
 from steersman.gateway.host.router import EventBus
 from steersman.machines.errors import ConfigError
@@ -479,6 +481,36 @@ def test_commands_of_somebody_with_the_usual_rights(desk: Desk, line: str, said:
             await server.seen(said)
 
     play(story())
+
+
+def test_of_all_commands_people_give_those_that_are_theirs(desk: Desk) -> None:
+    """A stranger none, and who may speak none that needs `approve`; each is answered, none runs."""
+    model = desk.answers(Text("Hello."))
+    beyond = [name for name, one in DECLARED.items() if not one.is_shared and name not in NOT_HERE]
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server):
+            for name in DECLARED:
+                await server.say("@eve", f"!{name} touch stolen")
+            for name in beyond:
+                needed = [one for one in DECLARED[name].parameters if one.is_needed]
+                given = ["7" if one.type is int else "stolen" for one in needed]
+                said = await server.say("@bo", " ".join((f"!{name}", *given)))
+                await server.until(
+                    lambda said=said: said in {one.to for one in server.shown.values()}
+                )
+                (answer,) = (one.text for one in server.shown.values() if one.to == said)
+                assert "you do not have the right `approve`" in answer, name
+            assert sum("I do not know you" in text for text in server.texts) == 1
+            await server.say("@bo", "hello")
+            await server.seen("Hello.")
+
+    play(story())
+    assert len(beyond) > 10
+    assert len(model.requests) == 1
+    assert "stolen" not in str(model.requests[0].body)
+    assert not list(desk.place.folder.rglob("stolen"))
 
 
 def test_help_lists_what_a_room_has(desk: Desk) -> None:

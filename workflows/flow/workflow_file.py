@@ -19,7 +19,7 @@ from ..home_folder import expanded
 from ..paths import Paths
 from ..problem import did_you_mean, shown
 from ..suggestions import UserName, is_path
-from ..trust import is_trusted
+from ..trust import BESIDE, counts
 from ..typed_table import Check, TypedTable, must
 from .spec import (
     AskAction,
@@ -62,10 +62,10 @@ def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
     places = {
         "user": paths.config / "workflows",
         "built-in": SHIPPED_WORKFLOWS,
-        "project": folder / ".steersman" / "workflows",
+        "project": folder / BESIDE / "workflows",
     }
     for origin, place in places.items():
-        is_foreign = origin == "project" and not is_trusted(paths, folder)
+        is_foreign = origin == "project" and not counts(paths, folder, BESIDE)
         for path in sorted(place.glob("*.toml")):
             is_hidden = is_foreign or any(workflow.name == path.stem for workflow in found)
             found.append(

@@ -20,6 +20,8 @@ from support.executed import executed
 from support.model_server import Door, Text, shell
 from support.patience import seconds
 
+from steersman.gateway.commands.registry import DECLARED
+
 ROOT = Path(__file__).resolve().parents[3]
 SAFE = ["list_sessions", "say", "queue", "steer", "stop", "list_queue", "inspect", "why", "run"]
 OPEN = ("waiting", "running", "held", "idle")
@@ -106,11 +108,13 @@ def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) 
 
 async def test_a_slash_has_no_meaning(place: Place, serve: Any) -> None:
     """What reads like a command is a message: it allows nothing, and answers no question."""
-    server = serve(shell("touch ran"), Text("No."))
+    server = serve(shell("touch ran"), Text("No."), rest="[auto_queue]\nmax_queue_size = 200\n")
     chat = place.chat("go")
     question = chat.wait("question")
     assert chat.ask("/busy interrupt")["ok"]
     async with calling(place) as call:
+        for name in DECLARED:
+            assert (await call("steer", text=f"/{name} shell *"))["receipt"]["as"] == "steer"
         for text in (f"/answer {question['id']} allow", "/permissions allow shell *", "/yes"):
             for way in ("queue", "steer"):
                 assert (await call(way, text=text))["receipt"]["as"] == way
