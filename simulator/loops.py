@@ -57,7 +57,7 @@ class LoopingPorts(SimulatedPorts):
         if kind == _FREE or status != "ok":
             return super().result(at, status)
         if kind == _FAILURES:
-            return m.ToolResult(status="failed", text=f"no such file: `{at.arguments['path']}`")
+            return m.ToolResult(status="failed", text=f"no such file: {at.arguments}")
         return m.ToolResult(status="ok", text="output", exit_code=0, bytes=6)
 
 
