@@ -3,7 +3,7 @@
 The same actors run in the program and in the simulator; only this differs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord
+from ..journal.recovery import NO_OUTCOMES
 from ..journal.store import StoredEntry
 from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, ToolSchema
@@ -136,7 +137,7 @@ class Environment(Struct, kw_only=True):
     the sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
     `result_limits` bound what its model receives of a result; `outputs` is the folder of those that are
     longer, empty if none are kept, and `storage` names where copies of files are. `is_offline`: only its
-    queue is changed, and nothing begins.
+    queue is changed, and nothing begins. `outcomes` are those of calls that ran when the last owner died.
     `soon` does what can wait for effects that were performed before: a request goes out first.
     """
 
@@ -162,6 +163,7 @@ class Environment(Struct, kw_only=True):
     ancestors: Ancestors = ROOT
     turn_type: type[Any] | None = None
     is_offline: bool = False
+    outcomes: Mapping[str, str] = NO_OUTCOMES
     helpers: tuple[str, str] = ("assistant", "judge")
     result_limits: ResultLimits = field(default_factory=ResultLimits)
     outputs: str = ""

@@ -6,7 +6,7 @@ The program and the simulator run all of this; threads, writer, clock and ports 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -77,6 +77,13 @@ class SessionMaker(Protocol[Owned]):
         observers: tuple[Observer, ...],
     ) -> Owned:
         """Give a claimed session its surroundings."""
+        ...
+
+    def outcomes(self, live: Owned) -> Mapping[str, str]:
+        """Ask the tools what became of the calls that ran when the owner died; blocks.
+
+        Those whose tools cannot tell are left out.
+        """
         ...
 
     def ledger(self, session: str, record: SessionRecord, environment: Environment) -> Ledger:
@@ -164,6 +171,8 @@ class OpenSessions(Generic[Owned]):
                 raise UnknownSession(f"session `{session}` never began", "begin another one")
             profile = profile_of(record)
             live = self._build(lease, record, Path(record.folder), profile, observers(session))
+            if not is_offline:
+                live.environment.outcomes = self._maker.outcomes(live)
             undoing.pop_all()
         live.kind = OfflineSession if is_offline else live.kind
         live.environment.is_offline = is_offline
@@ -287,6 +296,7 @@ class OpenSessions(Generic[Owned]):
         reporter = ChildReporter(order.name, report)
         observers = (*self._maker.observers_of(session, parent.id), reporter)
         live = self._build(lease, record, Path(folder), profile, observers)
+        live.environment.outcomes = self._maker.outcomes(live)
         live.parent = parent.id
         _inherit(live, parent, order)
         self._maker.share(live, parent, order)

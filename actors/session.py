@@ -71,7 +71,7 @@ class Session(Member, Supervisor):
         if self.record.state == "finalized" and self.birth.restart == "transient":
             self.stop()  # a child that failed after its last entry: its parent learns of it
             return
-        self.decide(recovering.take_up(self.record))
+        self.decide(recovering.take_up(self.record, self.environment.outcomes))
         self._start("queue", self.queue_type)
         self._start("children", self.children_type)
         if self.record.goals.goals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..journal.record import SessionRecord
+from ..journal.recovery import running_calls
 from ..journal.store import Lease
 from ..machines import protocol as m
 from ..machines.conversation import Usage
@@ -204,6 +205,14 @@ class LiveSessionMaker:
             tool_policy=book,
         )
         return live
+
+    def outcomes(self, live: LiveSession) -> Mapping[str, str]:
+        """Ask the tools what became of the calls that ran when the owner died."""
+        calls = running_calls(live.record)
+        if not calls:
+            return {}
+        asked = asyncio.run_coroutine_threadsafe(live.executor.look_up(calls), self._loop)
+        return asked.result()
 
     def ledger(self, session: str, record: SessionRecord, environment: Environment) -> Ledger:
         """Make the ledger of a session that is taken up."""

@@ -316,7 +316,9 @@ rules = [{{ tool = "ticket", do = "allow" }}]
   also has the end of standard error.
 - It runs in the session's folder, in the same environment and limits as `shell`, and with
   `sandbox = true` in the same [sandbox](permissions.md#sandbox). A stop or the time limit ends it with
-  everything that it started; a call that a crash cut off has an unknown outcome and is not repeated.
+  everything that it started. A call that a crash cut off is not repeated: its outcome is unknown, or what
+  `outcome` prints. Both commands have `STEERSMAN_SESSION` and `STEERSMAN_CALL` in their environment,
+  which together are unique: keep them with what the call does, and `outcome` finds it.
 - A program that is written with a `/` is looked for from the folder of the file that declares the tool,
   and never in the session's folder, where somebody else may have put one of this name. Other words of
   `run` stay as they are.

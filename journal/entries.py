@@ -161,14 +161,16 @@ class SessionFinalized(SessionEntry):
 class Recovered(SessionEntry):
     """The process that owned the session died; its unfinished work was marked, and nothing runs.
 
-    `messages` are results for the calls whose outcome is unknown. `last_active` is in seconds since
-    1970; `items` counts the items that wait or were interrupted.
+    `messages` are results for the calls that ran; `found` are those of them whose tool told afterwards
+    what became of them, the others' outcome is unknown. `last_active` is in seconds since 1970; `items`
+    counts the items that wait or were interrupted.
     """
 
     cause: str
     items: int
     last_active: float
     messages: tuple[ChatMessage, ...] = ()
+    found: tuple[str, ...] = ()
 
 
 class PolicyChanged(SessionEntry):

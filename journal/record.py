@@ -547,7 +547,7 @@ def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
         record.seconds += max(0.0, entry.last_active - turn.started)
     newest = record.turns.get(record.turn)
     if newest is not None:
-        _put_turn(record, lose_calls(replace(newest, is_over=True, sent=0)))
+        _put_turn(record, lose_calls(replace(newest, is_over=True, sent=0), entry.found))
     _finish_stops(record)
     record.overtaken = 0
     record.epoch += 1

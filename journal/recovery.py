@@ -22,8 +22,10 @@ UNKNOWN = (
 )
 NEAR = 100
 """Entries that are read over, where a new query would take longer; and how many a page has."""
+FOUND = "[The program died while this call ran. Asked afterwards, its tool says:]\n{outcome}"
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 INTERRUPTED = "[Interrupted before an answer was given.]"
+NO_OUTCOMES: Mapping[str, str] = {}
 
 
 Range = tuple[int, int, int]
@@ -156,13 +158,25 @@ def is_cut_off(record: SessionRecord) -> bool:
     return record.seq > 0 and record.state not in ("suspended", "finalized")
 
 
-def recovered(record: SessionRecord) -> Recovered:
-    """Return the entry that puts in order what a dead owner left."""
+def running_calls(record: SessionRecord) -> list[CallRecord]:
+    """Return the calls that ran when the owner died, as the journal says."""
+    turn = record.turns.get(record.turn)
+    calls = turn.calls.values() if turn is not None else ()
+    return [call for call in calls if call.state in ("running", "stopping")]
+
+
+def recovered(record: SessionRecord, outcomes: Mapping[str, str] = NO_OUTCOMES) -> Recovered:
+    """Return the entry that puts in order what a dead owner left.
+
+    `outcomes` says of calls that ran what their tools told afterwards.
+    """
+    found = tuple(call.id for call in running_calls(record) if call.id in outcomes)
     return Recovered(
         cause="crash" if is_cut_off(record) else "exit",
         items=sum(item.state != "pending" or not item.goal for item in record.queue.live()),
         last_active=last_sign(record),
-        messages=closing_messages(record),
+        messages=closing_messages(record, outcomes),
+        found=found,
     )
 
 
@@ -177,7 +191,9 @@ def last_sign(record: SessionRecord) -> float:
     return max(record.since, turn.since, *(call.since for call in turn.calls.values()))
 
 
-def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
+def closing_messages(
+    record: SessionRecord, outcomes: Mapping[str, str] = NO_OUTCOMES
+) -> tuple[ChatMessage, ...]:
     """Return what ends a turn that will not be finished.
 
     Each call without a result gets one, and the agent has the last word, so that the next message of
@@ -185,13 +201,16 @@ def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
     """
     turn = record.turns.get(record.turn)
     calls = turn.calls.values() if turn is not None else ()
-    results = [_result_of(call) for call in calls if call.state not in CALL.final]
+    results = [_result_of(call, outcomes) for call in calls if call.state not in CALL.final]
     said = (*record.conversation[-1:], *results)
     if not said or said[-1].role == "assistant":
         return ()
     return (*results, cut_short(turn.said if turn is not None else "", INTERRUPTED))
 
 
-def _result_of(call: CallRecord) -> ChatMessage:
-    text = UNKNOWN if call.state in ("running", "stopping") else SKIPPED
+def _result_of(call: CallRecord, outcomes: Mapping[str, str]) -> ChatMessage:
+    if call.state not in ("running", "stopping"):
+        text = SKIPPED
+    else:
+        text = FOUND.format(outcome=outcomes[call.id]) if call.id in outcomes else UNKNOWN
     return ChatMessage(role="tool", text=text, call=call.id)

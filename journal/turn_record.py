@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, assert_never
 
 from msgspec import field
@@ -297,9 +297,13 @@ def _outcome(call: CallRecord, entry: e.ToolEnded | e.ToolRefused) -> CallOutcom
     )
 
 
-def lose_calls(turn: TurnRecord) -> TurnRecord:
-    """Mark the calls without a result as lost: how they ended stays unknown."""
-    return move_calls(turn, "lose")
+def lose_calls(turn: TurnRecord, found: Collection[str] = ()) -> TurnRecord:
+    """Mark the calls without a result as lost: how they ended stays unknown, but for those found."""
+    ended = {
+        name: replace(turn.calls[name], state=moved(CALL, turn.calls[name].state, "succeed"))
+        for name in found
+    }
+    return move_calls(replace(turn, calls={**turn.calls, **ended}) if ended else turn, "lose")
 
 
 def move_calls(turn: TurnRecord, event: str) -> TurnRecord:

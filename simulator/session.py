@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
+from zlib import crc32
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from ..actors.session import Session
 from ..journal import entries as e
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
+from ..journal.recovery import running_calls
 from ..journal.store import Lease
 from ..machines import protocol as m
 from ..machines.conversation import ToolRequest, ToolSchema
@@ -377,6 +379,11 @@ class World:
         )
         live.durable = record.seq
         return live
+
+    def outcomes(self, live: SimulatedSession) -> Mapping[str, str]:
+        """Let every third call have a tool that tells what became of it; the same at every start."""
+        calls = [call.id for call in running_calls(live.record)]
+        return {call: "it was done" for call in calls if crc32(call.encode()) % 3 == 0}
 
     def ledger(
         self, session: str, record: SessionRecord, environment: Environment

@@ -312,7 +312,7 @@ def _merge(
         elif place == ("hooks",) and is_list(value):
             into[name] = [*_items(into.get(name)), *value]
         elif place == ("tool",) and is_list(value):
-            own = [_at_its_file(tool, "run", layer) for tool in value]
+            own = [_tool_at_its_file(tool, layer) for tool in value]
             into[name] = [*_unlike(into.get(name), own), *own]
         else:
             into[name] = value
@@ -356,7 +356,7 @@ def _check_names(
 
 def with_tools_of(document: Document, nearer: object) -> list[Any]:
     """Add a document's tools to those that are nearer, which win."""
-    own = [_at_its_file(tool, "run", document) for tool in _items(document.data.get("tool"))]
+    own = [_tool_at_its_file(tool, document) for tool in _items(document.data.get("tool"))]
     return [*_items(nearer), *_unlike(own, nearer)]
 
 
@@ -376,6 +376,10 @@ def _at_its_file(table: Any, key: str, layer: Document) -> Any:
         return table
     program = Path(layer.file).absolute().parent / expanded(words[0])
     return {**table, key: [os.path.normpath(program), *words[1:]]}
+
+
+def _tool_at_its_file(tool: Any, layer: Document) -> Any:
+    return _at_its_file(_at_its_file(tool, "run", layer), "outcome", layer)
 
 
 def _tool_problems(layer: Document) -> Iterator[Problem]:

@@ -27,6 +27,8 @@ VARIABLES: Final[Mapping[str, str]] = {
 """What each says; the names of models' keys are settings (`api_key_env`), and those of rooms, too."""
 MARKS: Final[Mapping[str, str]] = {
     "STEERSMAN_COMMAND": "which call a command belongs to, to end it after a crash",
+    "STEERSMAN_CALL": "the id of the call that a tool of your own is run for",
+    "STEERSMAN_SESSION": "the session of that call: both together are unique",
     "STEERSMAN_HOOK": "the event that a hook was started for",
     "STEERSMAN_DRIVES": "the external agent that a session drives already",
 }

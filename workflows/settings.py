@@ -100,6 +100,10 @@ def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
+def _check_if_given(words: tuple[str, ...]) -> tuple[str, ...]:
+    return check_command(words) if words else words
+
+
 AnyTool = Check(
     str, {"anyOf": [{"type": "string", "enum": list(TOOLS.built_in)}, {"type": "string"}]}
 )
@@ -287,6 +291,10 @@ class ToolDeclaration(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """The arguments that must be given; if left out, all that have no `default`."""
     mutating: bool = False
     """Whether it may change files: then it runs alone, and is reverted."""
+    outcome: Annotated[tuple[str, ...], Check(_check_if_given)] = ()
+    """A command that is asked what became of a call, if the program died while it ran: with the call's
+    id as its last word, and the arguments on standard input. What it prints is told to the model as the
+    outcome; with another exit code than 0 it stays unknown."""
     polls: bool = False
     """Whether it looks whether something outside has happened: to call it again with the same result
     is then no want of progress."""

@@ -39,7 +39,9 @@ PROJECT_FILES: Final[Mapping[str, tuple[Setter, str]]] = {
 
 _KEY_VARIABLE = lazy_pattern(r"""\bapi_key_env\b["']?\s*=\s*(?:"([^"\n]+)"|'([^'\n]+)')""")
 
-_COMMANDS = frozenset(("call", "command", "env", "gates", "run", "script", "shell", "start"))
+_COMMANDS = frozenset(
+    ("call", "command", "env", "gates", "outcome", "run", "script", "shell", "start")
+)
 """Keys whose texts are run, or say what is."""
 _LARGEST = 64 * 1024  # bytes of a file whose text is kept, to show a difference
 _LONGEST = 64 * 1024 * 1024  # bytes of a file, and of the record of a folder

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...journal import entries as e
 from ...journal.child_record import at_work
 from ...journal.record import SessionRecord
-from ...journal.recovery import closing_messages, recovered
+from ...journal.recovery import NO_OUTCOMES, closing_messages, recovered
 from ...machines import protocol as m
 from . import reverting
 from .decision import NOTHING, Decision
 from .queries import DELEGATE, DISMISS
 
 
-def take_up(record: SessionRecord) -> Decision:
-    """Put in order what a dead owner left. Nothing runs automatically."""
+def take_up(record: SessionRecord, outcomes: Mapping[str, str] = NO_OUTCOMES) -> Decision:
+    """Put in order what a dead owner left. Nothing runs automatically.
+
+    `outcomes` are those of calls that ran, as far as their tools told them.
+    """
     if record.seq == 0 or record.state == "finalized":
         return NOTHING
     is_at_work = record.state not in ("idle", "suspended") or any(at_work(record.children))
     is_cut = bool(record.queue.order) or is_at_work
-    entry = recovered(record) if is_cut else e.SessionResumed()
+    entry = recovered(record, outcomes) if is_cut else e.SessionResumed()
     return Decision(entries=(entry,)) + reverting.take_up(record)
 
 

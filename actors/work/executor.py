@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 from pykka import ActorRef
 
+from ...journal.turn_record import CallRecord
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ...ports.external_agent import ExternalAgent
@@ -36,6 +37,8 @@ INTERVAL = 0.25
 """Seconds between two updates of the output."""
 ROOM = 8_192
 """Characters for which a tool may exceed its limit: how the call ended, the end of its errors."""
+PATIENCE = 10.0
+"""Seconds in which a tool may say what became of a call; a session that is taken up waits for it."""
 LINES = 10
 LONGEST = 2_000
 """Characters of output that are shown at most."""
@@ -258,20 +261,12 @@ class EffectExecutor:
                 reply_to, m.ToolPrinted(turn=effect.turn, call=effect.call, text=text)
             ),
         )
-        context = ToolContext(
-            folder=self.resources.folder,
-            call=effect.call,
-            spill_folder=self.resources.spill_folder,
-            session=self.resources.session,
-            environment=self.resources.environment,
+        context = replace(
+            self._context(effect.call, effect.tool),
             on_output=latest.add,
             path=effect.path,
             is_again=effect.is_again,
-            hidden=self.resources.hidden,
-            wrap=self.resources.sandbox.wrap if self.resources.sandbox else tuple,
             tell=reports.tell,
-            limit=self.resources.limits.of(effect.tool),
-            alive=self.resources.workspace.alive if self.resources.workspace else None,
         )
         run = self._start(tool, effect, context, reply_to)
         call = self._calls[effect.call] = _RunningCall(run=run, reports=reports, latest=latest)
@@ -283,6 +278,37 @@ class EffectExecutor:
         is_bounded = bool(self.resources.tools) and not isinstance(tool, ExternalAgent)
         bounds = context if is_bounded else None  # a run reads its commands' outputs itself
         call.task = self._task(self._await_run(run, effect, bounds, reply_to), fault)
+
+    def _context(self, call: str, tool: str) -> ToolContext:
+        resources = self.resources
+        return ToolContext(
+            folder=resources.folder,
+            call=call,
+            spill_folder=resources.spill_folder,
+            session=resources.session,
+            environment=resources.environment,
+            hidden=resources.hidden,
+            wrap=resources.sandbox.wrap if resources.sandbox else tuple,
+            limit=resources.limits.of(tool),
+            alive=resources.workspace.alive if resources.workspace else None,
+        )
+
+    async def look_up(self, calls: Sequence[CallRecord]) -> dict[str, str]:
+        """Ask the tools what became of calls whose end nobody saw; who cannot tell is left out."""
+        runs = dict[str, ToolRun]()
+        for call in calls:
+            tool = self.resources.toolbox.get(call.tool)
+            context = self._context(call.id, call.tool)
+            run = tool.look_up(dict(call.arguments), context) if tool is not None else None
+            if run is not None:
+                runs[call.id] = run
+        ended = asyncio.gather(*(run.wait() for run in runs.values()))
+        await asyncio.wait((ended,), timeout=PATIENCE)
+        if not ended.done():
+            for run in runs.values():
+                run.stop()
+        told = zip(runs, await ended, strict=True)
+        return {call: result.text for call, result in told if result.status == "ok"}
 
     def _start(
         self, tool: Tool, effect: m.RunTool, context: ToolContext, reply_to: ActorRef[Any] | None

@@ -213,6 +213,7 @@ class RecoveredEvent(Stamp):
     items: list[QueueItem]  # the messages that were found
     last_active: str  # ISO 8601, UTC
     unknown: list[ToolCallView]  # calls whose outcome is not known
+    found: list[ToolCallView]  # calls of which the tool told afterwards what became of them
 
 
 class SavedQueuesEvent(Stamp):

@@ -16,6 +16,7 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_facts import TurnFacts, written
+from ...journal.turn_record import CallRecord
 from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
@@ -77,11 +78,15 @@ def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:
 
 def calls_in(record: SessionRecord, *states: str) -> list[c.ToolCallView]:
     """List the tool calls of the newest turn that are in one of these states."""
+    return _calls(record, lambda call: call.state in states)
+
+
+def _calls(record: SessionRecord, is_meant: Callable[[CallRecord], bool]) -> list[c.ToolCallView]:
     turn = record.turns.get(record.turn)
     return [
         c.ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
         for call in (turn.calls.values() if turn else ())
-        if call.state in states
+        if is_meant(call)
     ]
 
 
@@ -489,6 +494,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c
         items=queue_view(record.queue)["items"],
         last_active=iso(entry.last_active),
         unknown=calls_in(record, "unknown"),
+        found=_calls(record, lambda call: call.id in entry.found),
     )
     return [*started, recovered]
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
@@ -215,11 +215,15 @@ def announce(
             f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
             f"or `{sign}queue discard` to delete"
         )
-    for call in event["unknown"]:
-        texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
-        said = one_line(" ".join(call_words(texts)), WIDE)
-        lines.append(f"Outcome unknown, not run again: {call['tool']} {said}")
+    lines += [f"Outcome unknown, not run again: {_call_line(call)}" for call in event["unknown"]]
+    looked_up = cast("dict[str, Any]", event).get("found", ())
+    lines += [f"Outcome looked up, not run again: {_call_line(call)}" for call in looked_up]
     return "\n".join(lines)
+
+
+def _call_line(call: ToolCallView) -> str:
+    texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
+    return f"{call['tool']} {one_line(' '.join(call_words(texts)), WIDE)}"
 
 
 def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True) -> str:

@@ -122,6 +122,7 @@ class FunctionTool(Generic[P, R]):
         mutating: bool = False,
         isolated: bool = False,
         timeout: float | None = None,
+        outcome: Callable[..., Any] | None = None,
     ) -> None:
         self.function = function
         self.is_mutating = mutating
@@ -136,6 +137,7 @@ class FunctionTool(Generic[P, R]):
                 f"tool `{self.name}`: timeout is a number of seconds above 0, not {timeout!r}"
             )
         self._place = _place_of(function, self.name) if isolated else ""
+        self._outcome = _asked(outcome, function, self.name, timeout) if outcome else None
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -176,6 +178,14 @@ class FunctionTool(Generic[P, R]):
         if self._place and not self.fault(arguments):
             return self._start_apart(arguments, context)
         return FunctionRun(self, arguments, context)
+
+    def look_up(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun | None:
+        """Start the function that tells what became of a call; none if there is none."""
+        if self._outcome is None:
+            return None
+        asked = copy(self._outcome)
+        asked._loop = self._loop
+        return FunctionRun(asked, arguments, context)
 
     def _given(self, arguments: dict[str, Any], about: Context) -> dict[str, Any]:
         """Return what the function is called with."""
@@ -523,13 +533,31 @@ def _own_loop() -> asyncio.AbstractEventLoop:
 # What the model sees of a function ----------------------------------------------------------------
 
 
+def _asked(
+    outcome: Callable[..., Any], function: Callable[..., Any], name: str, timeout: float | None
+) -> FunctionTool[..., Any]:
+    """Make a tool of what tells the outcome of calls of `function`. Raises `UsageError`."""
+    taken, given = (list(inspect.signature(one).parameters) for one in (outcome, function))
+    if taken != given:
+        raise UsageError(
+            f"tool `{name}`: `outcome` takes ({', '.join(taken)}), and the tool ({', '.join(given)})",
+            "give both the same parameters: it is asked with those of the call",
+        )
+    return FunctionTool(outcome, name=name, timeout=timeout)
+
+
 @overload
 def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 
 @overload
 def tool(
-    *, name: str = "", mutating: bool = False, isolated: bool = False, timeout: float | None = None
+    *,
+    name: str = "",
+    mutating: bool = False,
+    isolated: bool = False,
+    timeout: float | None = None,
+    outcome: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
@@ -541,6 +569,7 @@ def tool(
     mutating: bool = False,
     isolated: bool = False,
     timeout: float | None = None,
+    outcome: Callable[..., Any] | None = None,
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a function a tool that models may call; it stays callable as before.
 
@@ -556,12 +585,21 @@ def tool(
     top level of its module, and what a program does has to stand behind `if __name__ == "__main__":`.
     `timeout` is in seconds.
 
-    Raises `UsageError` for a parameter that has no type, or one that no JSON schema expresses.
+    `outcome` is a function with the same parameters that is asked what became of a call if the program
+    died while it ran. What it returns is told to the model; if it raises, the outcome stays unknown.
+
+    Raises `UsageError` for a parameter that has no type, or one that no JSON schema expresses, and for
+    an `outcome` with other parameters.
     """
 
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         return FunctionTool(
-            function, name=name, mutating=mutating, isolated=isolated, timeout=timeout
+            function,
+            name=name,
+            mutating=mutating,
+            isolated=isolated,
+            timeout=timeout,
+            outcome=outcome,
         )
 
     return decorate if function is None else decorate(function)

@@ -92,7 +92,7 @@ class ProcessRun(TaskRun):
             self._on_output(self._decoder.decode(data))
 
 
-class CommandTool:
+class CommandTool(Tool):
     """Runs a workflow's command, or its call of a function, as a supervised process; see `Tool`.
 
     No model has this tool. `env` is added to the environment; a function has the interpreter's own search
@@ -295,8 +295,17 @@ class DeclaredTool(Tool):
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start the command."""
+        return self._started(self._declaration.run, arguments, context)
+
+    def look_up(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun | None:
+        """Start the command that is asked, with the call's id as its last word."""
+        outcome = self._declaration.outcome
+        return self._started((*outcome, context.call), arguments, context) if outcome else None
+
+    def _started(
+        self, command: tuple[str, ...], arguments: dict[str, Any], context: ToolContext
+    ) -> ToolRun:
         timeout = self._declaration.timeout
-        command = self._declaration.run
 
         def prepare() -> ProcessSpec:
             if fault := self.fault(arguments):
@@ -306,8 +315,10 @@ class DeclaredTool(Tool):
             given = {**defaults, **given_of(self.schema, arguments)}
             argv = context.wrap(command) if self._declaration.sandbox else command
             spec = _spec_of(argv, context, timeout, self._resources.grace)
+            own = {"STEERSMAN_SESSION": context.session, "STEERSMAN_CALL": context.call}
             data = json.dumps(given, ensure_ascii=False).encode() + b"\n"
-            return replace(spec, stdin=data, keep_errors=_LAST_ERRORS)
+            environment = {**spec.environment, **own}
+            return replace(spec, environment=environment, stdin=data, keep_errors=_LAST_ERRORS)
 
         return ProcessRun(
             self._resources.processes.spawn,

@@ -10,7 +10,7 @@ from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from .arguments import fault_of
 from .text import shown
-from .tool import TaskRun, ToolContext
+from .tool import TaskRun, Tool, ToolContext
 
 Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], m.ToolResult]
 
@@ -28,7 +28,7 @@ class StopFlag(threading.Event):
             raise ToolStopped
 
 
-class ThreadTool:
+class ThreadTool(Tool):
     """A tool made of a schema and a function; see `Tool`.
 
     `check` returns a further fault of arguments that fit the schema; empty if there is none.

@@ -123,6 +123,13 @@ class Tool(Protocol):
         """
         return fault_of(self.schema, arguments)
 
+    def look_up(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun | None:
+        """Start to ask what became of a call whose end nobody saw; none if the tool cannot tell.
+
+        A result that is not `ok` says that it does not know.
+        """
+        return None
+
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
         """Start a run on the running asyncio loop. Never raises for a mistake of the model."""
         ...

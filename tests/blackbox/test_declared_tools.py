@@ -187,6 +187,40 @@ def test_killed_in_the_tool_its_outcome_is_unknown(place: Place, begin: Any, gat
     assert (place.folder / "ran").read_text() == "x\n"
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_asked_afterwards_it_tells_what_became_of_a_call(
+    place: Place, begin: Any, gate: Gate, is_known: bool
+) -> None:
+    """After kill -9 `outcome` gets the call's id; only if it fails the outcome is unknown."""
+    booking = 'echo "$STEERSMAN_SESSION $STEERSMAN_CALL" >> ran'
+    server = begin(
+        f"{booking}; {STUBBORN.format(gate=gate.command)}",
+        Tools([CALL]),
+        Text("I see."),
+        more='outcome = ["./asked.sh", "--of"]',
+    )
+    asked = place.home / "asked.sh"
+    asked.write_text(f'#!/bin/sh\necho "$@ $(cat)"\nexit {0 if is_known else 3}\n')
+    asked.chmod(0o755)
+    chat = place.chat("go")
+    gate.wait()
+    session = chat.session
+    chat.kill()
+    assert not wait_gone(place.processes())
+    chat = place.chat("--continue")
+    recovered = chat.wait("recovered", cause="crash")
+    call = (place.folder / "ran").read_text().split()[1]
+    assert [event["call"] for event in recovered["found"]] == [call] * is_known
+    assert [event["call"] for event in recovered["unknown"]] == [call] * (not is_known)
+    chat.completes("/queue resume")
+    (told,) = [one for one in server.requests[-1].body["messages"] if one["role"] == "tool"]
+    said = f'its tool says:]\n--of {call} {{"fields": ["title"], "id": "7"}}'
+    assert (said in told["content"]) == is_known
+    assert ("Unknown outcome" in told["content"]) == (not is_known)
+    assert (place.folder / "ran").read_text() == f"{session} {call}\n"
+    assert chat.close() == 0
+
+
 @pytest.mark.parametrize("mutating", [False, True])
 def test_mutating_says_whether_the_folder_is_looked_at(
     place: Place, begin: Any, mutating: bool
