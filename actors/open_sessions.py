@@ -171,6 +171,7 @@ class OpenSessions(Generic[Owned]):
                 raise UnknownSession(f"session `{session}` never began", "begin another one")
             profile = profile_of(record)
             live = self._build(lease, record, Path(record.folder), profile, observers(session))
+            undoing.callback(self.by_id.pop, session)  # a signal may end the wait for the tools
             if not is_offline:
                 live.environment.outcomes = self._maker.outcomes(live)
             undoing.pop_all()

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_whole
@@ -23,6 +25,7 @@ from ..wording.formats import one_line
 from ..wording.redaction import Redactor
 
 _SHOWN = 300  # characters of a step
+_LONGEST, _MOST = 4_000, 5_000  # characters of a step, and steps of a session, on the page
 
 
 class SessionStep(Value):
@@ -137,6 +140,22 @@ def _facts(store: Store, row: SessionRow) -> SessionFacts:
     )
 
 
+def all_steps(store: Store, row: SessionRow, redactor: Redactor) -> list[SessionStep]:
+    """Return the steps that are compared, for people: with texts of bounded length, and as many."""
+    return [
+        replace(step, text=redactor.text(step.text[:_LONGEST]))
+        for step in islice(_steps(store, row), _MOST)
+    ]
+
+
+def facts_rows(found: Comparison, redactor: Redactor) -> list[tuple[str, str, str]]:
+    """Return the facts of both, each with its name."""
+    return [
+        (redactor.line(name), redactor.line(one), redactor.line(other))
+        for name, one, other in _side_by_side(*found.facts)
+    ]
+
+
 # For people and programs --------------------------------------------------------------------------
 
 
@@ -158,8 +177,7 @@ def comparison_text(found: Comparison, redactor: Redactor) -> str:
             for name, step in zip(names, found.first, strict=True)
         ]
     lines.append("")
-    rows = [("", *names), *_side_by_side(*found.facts)]
-    cells = [[redactor.line(cell) for cell in row] for row in rows]
+    cells = [("", *names), *facts_rows(found, redactor)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))

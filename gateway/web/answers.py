@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from ..events.contract import Event, QueueView
 from ..session_info import SessionInfo
+from ..views.comparison import SessionStep
 from ..views.schedule_view import ScheduleNow
 
 if TYPE_CHECKING:
@@ -60,6 +61,16 @@ class ScheduleList(TypedDict):
     """The schedules of the person whose home it is."""
 
     schedules: list[ScheduleNow]
+
+
+class ComparedSessions(TypedDict):
+    """Two sessions side by side; the first `common` steps are the same, `facts` are name and values."""
+
+    sessions: tuple[str, str]
+    common: int
+    is_same: bool
+    steps: tuple[list[SessionStep], list[SessionStep]]
+    facts: list[tuple[str, str, str]]
 
 
 class Done(TypedDict):

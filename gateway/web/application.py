@@ -99,6 +99,7 @@ class Api:
             Entry("POST", f"{session}/stop", "speak", self.stop),
             Entry("GET", f"{session}/inspect", "look", desk.inspect, query=ask.AtMoment),
             Entry("GET", f"{session}/sequence", "look", desk.sequence, query=ask.UpTo),
+            Entry("GET", f"{session}/diff", "look", desk.compare, query=ask.Other),
             Entry("GET", f"{session}/why", "look", desk.why, query=ask.Named),
             Entry("GET", "/machines", "look", self.machines),
             Entry("POST", question, "approve", self.answer, ask.GivenAnswer),

@@ -38,6 +38,7 @@ from ..reach import SessionReach
 from ..remote import ANSWER_TIMEOUT
 from ..remote_session import RemoteSession
 from ..session_info import SessionInfo, described, listed
+from ..views.comparison import all_steps, compared, facts_rows
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
 from ..views.saved_queues import told_saved
@@ -46,7 +47,7 @@ from ..views.sequence import last_turn
 from ..views.story import StoryView, story_of
 from ..wording.formats import iso
 from ..wording.redaction import Redactor
-from .answers import ScheduleList, SessionChoices, SessionPage, SessionQueue
+from .answers import ComparedSessions, ScheduleList, SessionChoices, SessionPage, SessionQueue
 from .requests import Sessions
 
 T = TypeVar("T")
@@ -289,6 +290,20 @@ class Desk:
         story, _ = story_of(store, row, message, redactor, is_owned=is_owned)
         data: StoryView = redactor.data(story)
         return data
+
+    def compare(self, session: str, other: str) -> ComparedSessions:
+        """Return where two sessions part, all their steps, and what each came to."""
+        rows = self.row(session), self.row(other)
+        store, redactor = self._hosts.store, Redactor(os.environ)
+        found = compared(store, *rows)
+        left, right = (all_steps(store, row, redactor) for row in rows)
+        return ComparedSessions(
+            sessions=(rows[0].session, rows[1].session),
+            common=found.common,
+            is_same=found.is_same,
+            steps=(left, right),
+            facts=facts_rows(found, redactor),
+        )
 
     def page(self, session: str, after: int, upto: int) -> list[Event]:
         """Return the events of the journal after one entry, up to another one."""

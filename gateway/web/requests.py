@@ -111,6 +111,12 @@ class UpTo(Query):
     )
 
 
+class Other(Query):
+    """Another session of the home."""
+
+    other: str = Field(description="Its id, or a unique prefix of one.")
+
+
 class Named(Query):
     """A message of a session."""
 

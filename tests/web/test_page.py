@@ -446,6 +446,33 @@ def test_a_long_journal_comes_in_pages(serve, served: Start, browser: Open) -> N
 
 
 @pytest.mark.nightly
+def test_two_sessions_side_by_side(serve, served: Start, browser: Open) -> None:
+    """The slider goes over the steps of both, and the first difference is lit, with its texts."""
+    serve(Text("Hello."), Text("One way."), Text("Hello."), Text("<b>Another</b> way."))
+    web = served()
+    one, left = begun(browser, web)
+    right = web.begin()
+    for session in (left, right):
+        for text in ("hi", "how?"):
+            newest = web.ask("GET", f"sessions/{session}").data["seq"]
+            say(web, session, text)
+            web.until(session, "turn_ended", newest)
+    open_session(one, web, left, "/beside")
+    one.wait(
+        f"[...document.querySelectorAll('select option')].some((one) => one.value === '{right}')"
+    )
+    open_session(one, web, left, f"/beside/{right}")
+    one.wait_text("the same for 4 steps", ".moment")
+    assert one.texts(".is-parting pre") == ["One way.", "<b>Another</b> way."]
+    assert "model calls22" in one.texts(".facts")[0]
+    one.click(".time .icon-button")
+    one.wait_text("step 4 of", ".moment")
+    assert [text.endswith("how?") for text in one.texts(".is-chosen pre")] == [True, True]
+    one.click(".time button.plain")
+    one.wait("document.querySelector('.is-chosen.is-parting')")
+
+
+@pytest.mark.nightly
 def test_inside(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Each part shows its states with one lit; the slider shows them at any entry, with the messages."""
     serve(shell(gate.command), Text("Done."))

@@ -1,6 +1,7 @@
 // The page: pairing, the list of sessions, and the view that the address names.
 
 import { access, get, leave, mayApprove, me, pair, send, whoAmI } from "./api.js";
+import { CompareView } from "./compare.js";
 import { ago, chip, el, fill, icon, moment, toast } from "./dom.js";
 import { InsideView } from "./inside.js";
 import { complain } from "./queue.js";
@@ -186,8 +187,8 @@ function drawFrame() {
 }
 
 function address() {
-  const [, session = "", inside = ""] = /^#\/s\/([\w-]+)(\/inside)?$/.exec(location.hash) || [];
-  return { session, isInside: inside !== "", isNew: location.hash === "#/new" };
+  const [, session = "", part = "", other = ""] = /^#\/s\/([\w-]+)(?:\/(inside|beside)(?:\/([\w-]+))?)?$/.exec(location.hash) || [];
+  return { session, part, other, isNew: location.hash === "#/new" };
 }
 
 function welcome(isNew) {
@@ -206,11 +207,16 @@ function route() {
   const where = address();
   closeDialogs();
   view?.close();
-  view = where.session ? (where.isInside ? new InsideView(where.session) : new SessionView(where.session)) : welcome(where.isNew);
+  view = where.session ? viewOf(where) : welcome(where.isNew);
   document.body.className = where.session || where.isNew ? "at-view" : "at-list";
   fill(viewPlace, view.node);
   view.open();
   list.draw();
+}
+
+function viewOf({ session, part, other }) {
+  if (part === "beside") return new CompareView(session, other);
+  return part === "inside" ? new InsideView(session) : new SessionView(session);
 }
 
 const codeIn = (hash) => /^#pair=([\w-]+)$/.exec(hash)?.[1] || "";

@@ -138,7 +138,8 @@ export class InsideView {
     this.moves = el("ol.moves");
     this.sequence = el("div.sequence-place", { tabindex: "0", role: "region", "aria-label": "Messages of the turn" });
     this.node = el("main.inside",
-      el("header.top", el("a.icon-button", { href: `#/s/${this.id}`, "aria-label": "Back to the conversation" }, icon("back")), el("div.top-title", this.title)),
+      el("header.top", el("a.icon-button", { href: `#/s/${this.id}`, "aria-label": "Back to the conversation" }, icon("back")), el("div.top-title", this.title),
+        el("a.plain", { href: `#/s/${this.id}/beside` }, "Compare")),
       el("section.time", { "aria-label": "Time" }, iconButton("back", "One entry back", () => this.step(-1)), this.slider,
         iconButton("chevron", "One entry forward", () => this.step(1)), this.words, this.now),
       el("div.inside-body",
