@@ -55,6 +55,7 @@ from .session_changes import (
     verify_session,
 )
 from .session_command import EXCEPTIONS, run_on, twin
+from .session_replay import replay_session
 
 _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
 _TURN = lazy_pattern(r"t?\d{1,7}")
@@ -405,6 +406,7 @@ _BY_HAND: Mapping[str, Callable[..., int | None]] = {
     "search": search_sessions,
     "audit": audit_sessions,
     "fork": fork_session,
+    "replay": replay_session,
     "finalize": finalize_session,
     "export": export_session,
     "trace": trace_session,

@@ -26,6 +26,7 @@ from ...machines.policy import (
     ResultLimits,
     RoutesChoice,
 )
+from ...machines.routes import Routes
 from ...ports.external_agent import DRIVEN, AgentSpec
 from ...ports.judging import INSTRUCTIONS, JudgeSeat
 from ...ports.models.choice import Choice, build, choose, model_named, probe_loopback
@@ -234,6 +235,23 @@ class ProfileFactory:
         choice = self._choose("", "", model)
         provider_of(choice.config).check(choice.config, self._paths.cache)
         return self._profile(record.agent, record.routes, "", model), self.choice
+
+    def unasked(self, name: str, routes: RoutesChoice | None) -> AgentProfile:
+        """Return an agent whose model is never asked: none is chosen or built. Raises `UsageError`.
+
+        One that is not known here is what the default agent is.
+        """
+        known = name if name in self._config.agents else self._config.default_agent
+        own = self._own.get(name, OwnAgent(settings=self._config.agent(known)))
+        return own.fitted(self._profile_with(name, known, None, routes, None))
+
+    def routes(self, choice: RoutesChoice) -> Routes:
+        """Return the routing tables of a choice. Raises `UsageError`."""
+        return routes_of(self._config, choice)[0]
+
+    def model(self, name: str) -> Any:
+        """Return a model by its name in the configuration. Raises `UsageError`, `ConfigError`."""
+        return self._model("", name)
 
     def dismiss(self) -> list[Any]:
         """Return the models that were built, which the caller closes, and forget them."""

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...journal import entries as e
-from ...journal.codec import decode_entry, encode_whole
+from ...journal.codec import decode_entry, encode_entry, encode_whole
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...machines.conversation import ChatMessage, Usage
 from ...machines.value import Value
@@ -183,6 +183,16 @@ def comparison_text(found: Comparison, redactor: Redactor) -> str:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(line.rstrip())
     return "\n".join(lines)
+
+
+def step_text(entry: e.Entry, redactor: Redactor) -> str:
+    """Write one entry for people: what it adds to a session, or else what it is."""
+    for kind, text in _told(entry):
+        return f"{kind}: {one_line(redactor.text(text), _SHOWN)}"
+    data = encode_entry(entry)
+    kind = str(data.pop("kind")).replace("_", " ")
+    known = {name: value for name, value in data.items() if name not in ("turn", "messages")}
+    return f"{kind} {one_line(redactor.text(json.dumps(known, default=str)), _SHOWN)}"
 
 
 def _shown(step: SessionStep, redactor: Redactor) -> str:

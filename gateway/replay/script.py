@@ -1,0 +1,121 @@
+"""A recorded session as a replay reads it: its entries in order, and when two are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from ...journal import entries as e
+from ...journal.codec import decode_entry, encode_entry
+from ...journal.entries import Entry
+from ...journal.store import StoredEntry
+from ...machines.errors import UsageError
+from ...machines.value import Value
+from .kinds import REFUSED
+
+_PASSING: dict[str, tuple[str, ...]] = {
+    "turn_started": ("storage",),
+    "model_called": ("tokens",),
+    "compaction_begun": ("tokens", "window"),
+    "compacted": ("before", "after"),
+    "question_asked": ("source",),
+    "recovered": ("last_active",),
+}
+"""What of an entry depends on the machine, the clock or an estimate, and is not compared."""
+
+
+class Recorded(Value):
+    """One recorded entry; `data` is what of it is compared."""
+
+    seq: int
+    time: float
+    entry: Entry
+    data: dict[str, Any]
+
+
+def comparable(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what of an entry, as it is stored, is the same in each replay."""
+    data = dict(entry)
+    for name in _PASSING.get(data["kind"], ()):
+        data.pop(name, None)
+    return data
+
+
+class Script:
+    """The recorded entries of one session, oldest first."""
+
+    def __init__(self, entries: Iterable[StoredEntry]) -> None:
+        self.entries = tuple(_read(entries))
+        if not self.entries or not isinstance(self.entries[0].entry, e.SessionOpened):
+            raise UsageError("the session has no beginning", "`steersman sessions list`")
+
+    @property
+    def opened(self) -> e.SessionOpened:
+        """How it began."""
+        first = self.entries[0].entry
+        assert isinstance(first, e.SessionOpened)
+        return first
+
+    def check(self) -> None:
+        """Raise `UsageError` for a session that cannot be replayed."""
+        if self.opened.workflow is not None:
+            raise UsageError(
+                f"`{self.opened.session}` is a run of a workflow, which is not replayed",
+                "`steersman run` runs it again; `steersman sessions diff` compares the runs",
+            )
+        for recorded in self.entries:
+            if isinstance(recorded.entry, REFUSED):
+                raise UsageError(
+                    f"`{self.opened.session}` had others work for it (entry {recorded.seq}), "
+                    "which is not replayed",
+                    "replay the session of the subagent (`steersman agents list`)",
+                )
+
+    @cached_property
+    def tools(self) -> dict[str, tuple[bool, bool]]:
+        """Whether each tool that was called changes something, and may be repeated, as was seen."""
+        found: dict[str, tuple[bool, bool]] = {}
+        before: e.ToolIntended | None = None
+        for entry in (recorded.entry for recorded in self.entries):
+            if not isinstance(entry, e.ToolIntended):
+                before = None
+                continue
+            alone, _ = found.get(entry.tool, (True, False))
+            found[entry.tool] = alone, entry.is_idempotent
+            for one in (before, entry) if before is not None else ():
+                found[one.tool] = False, found[one.tool][1]
+            before = entry
+        return found
+
+    def start_of(self, turn: str) -> int:
+        """Return the number of the entry with which a turn begins. Raises `UsageError`."""
+        turn = f"t{turn}" if turn.isdigit() else turn
+        for recorded in self.entries:
+            if isinstance(recorded.entry, e.TurnStarted) and recorded.entry.turn == turn:
+                return recorded.seq
+        raise UsageError(
+            f"session `{self.opened.session}` has no turn `{turn}`",
+            f"`steersman sessions show {self.opened.session}` shows it",
+        )
+
+    def question(self, name: str) -> str:
+        """Return the id of a question: `q2` is the second that was asked. Raises `UsageError`."""
+        asked = [
+            one.entry.question for one in self.entries if isinstance(one.entry, e.QuestionAsked)
+        ]
+        number = name.removeprefix("q")
+        if number.isdigit() and 0 < int(number) <= len(asked):
+            return asked[int(number) - 1]
+        if name in asked:
+            return name
+        known = ", ".join(f"q{at} ({question})" for at, question in enumerate(asked, 1)) or "none"
+        raise UsageError(f"there was no question `{name}`", f"there were: {known}")
+
+
+def _read(entries: Iterable[StoredEntry]) -> Iterator[Recorded]:
+    for stored in entries:
+        entry = decode_entry(stored.data)
+        yield Recorded(
+            seq=stored.seq, time=stored.time, entry=entry, data=comparable(encode_entry(entry))
+        )
