@@ -299,7 +299,8 @@ class Player:
                 decision = route(self.record, message, self.environment)
             else:
                 handler = handler_of(message)
-                assert handler is not None and handler.decide is not None
+                assert handler is not None
+                assert handler.decide is not None
                 decision = handler.decide(self.record, message, self.environment)
         except SteersmanError:
             return 0

@@ -31,7 +31,8 @@ def test_another_answer_parts_from_the_record(place: Place, serve) -> None:
     (place.folder / "colour").unlink()
 
     found = replayed(place, chat.session)
-    assert found["is_same"] and found["common"] == found["entries"]
+    assert found["is_same"]
+    assert found["common"] == found["entries"]
     shown = place.run("sessions", "show", found["session"]).stdout
     assert "Blue." in shown
     assert not (place.folder / "colour").exists()
