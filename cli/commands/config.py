@@ -61,10 +61,13 @@ def config_show(as_json: Json = False) -> None:
 
 
 @config.command("path")
-def config_path(as_json: Json = False) -> None:
+def config_path(
+    what: Annotated[str, argument("[WHAT]", "Print only this path, such as `state`.")] = "",
+    as_json: Json = False,
+) -> None:
     """Print the folders and files in use.
 
-    Example: steersman config path
+    Example: steersman config path state
     """
     paths, project = Paths.of(os.environ), Path.cwd() / PROJECT_FILE
     named = os.environ.get("STEERSMAN_CONFIG", "")
@@ -80,12 +83,18 @@ def config_path(as_json: Json = False) -> None:
         ("state", paths.state, ""),
         ("cache", paths.cache, ""),
     ]
+    if what:
+        known = {name: path for name, path, _ in lines}
+        if what not in known:
+            raise UsageError(f"there is no path `{what}`", f"there are {', '.join(known)}")
+        show_either({"what": what, "path": str(known[what])}, str(known[what]), as_json)
+        return
     found, shown = list[dict[str, Any]](), list[str]()
-    for what, path, note in lines:
+    for name, path, note in lines:
         exists = path.exists()
-        found.append({"what": what, "path": str(path), "exists": exists, "note": note or None})
+        found.append({"what": name, "path": str(path), "exists": exists, "note": note or None})
         notes = ", ".join(filter(None, (note, "" if exists else "not there")))
-        shown.append(f"{what:<8} {path}" + (f"  ({notes})" if notes else ""))
+        shown.append(f"{name:<8} {path}" + (f"  ({notes})" if notes else ""))
     show_either({"paths": found}, "\n".join(shown), as_json)
 
 

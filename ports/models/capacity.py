@@ -93,24 +93,37 @@ def parameters_in(name: str) -> float:
 def listed_here(host: str, port: int, path: str, patience: float = _LISTEN) -> list[dict[str, Any]]:
     """Return the models that a server on this machine lists; none without an answer. Blocks.
 
-    A closed port costs well under a millisecond, and no HTTP client is imported for it. One that is
-    open gets `patience` seconds to answer.
+    A closed port costs well under a millisecond, and no HTTP client is imported. One that is open gets
+    `patience` seconds to answer.
     """
+    asked = f"GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nAccept: application/json\r\n\r\n"
+    received = b""
     try:
         with socket.create_connection((host, port), _KNOCK) as connection:
-            from http.client import HTTPConnection, HTTPException
-
             connection.settimeout(patience)
-            asking = HTTPConnection(host, port)
-            asking.sock = connection
-            try:
-                asking.request("GET", path, headers={"Accept": "application/json"})
-                received = asking.getresponse().read(_MOST)
-            except HTTPException:
-                return []
-        return tables(table(parse_json(received)).get("data"))
+            connection.sendall(asked.encode())
+            while len(received) < _MOST and (piece := connection.recv(65_536)):
+                received += piece
+                if received.endswith(b"\r\n0\r\n\r\n"):
+                    break
+        return tables(table(parse_json(_body(received))).get("data"))
     except (OSError, ValueError):
         return []
+
+
+def _body(answer: bytes) -> bytes:
+    """Return what an answer carries, also in chunks that nobody asked for. Raises `ValueError`."""
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    if b"transfer-encoding: chunked" not in head.lower():
+        return rest
+    body = b""
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        count = int(size.partition(b";")[0], 16)
+        body, rest = body + rest[:count], rest[count + 2 :]
+        if not count:
+            break
+    return body
 
 
 def _about(model: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:

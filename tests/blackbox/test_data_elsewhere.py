@@ -348,6 +348,8 @@ def test_the_configuration(place: Place) -> None:
     found = shown["config"]["busy_input_mode"], shown["sources"]["busy_input_mode"]
     assert found == ("steer", str(file))
     assert str(file) in told(place, "config", "path")
+    assert told(place, "config", "path", "user") == f"{file}\n"
+    assert "there are user, project" in place.run("config", "path", "usr").stderr
     paths = {path["what"]: path for path in printed(place, "config", "path", "--json")["paths"]}
     assert (paths["user"]["path"], paths["project"]["exists"]) == (str(file), False)
     assert printed(place, "config", "check", "--json") == {
