@@ -265,6 +265,32 @@ def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, bro
     assert not (place.folder / "new.txt").exists()
 
 
+def test_a_revert_of_nothing_is_no_revert(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """Nor is one that keeps every file: only a restored file is shown as reverted."""
+    write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
+    serve(Tools([write], match="begin", times=1), Text("Done."))
+    web = served()
+    one, session = begun(browser, web)
+    for typed, answer in (
+        ("/revert", "There is nothing to revert."),
+        ("/revert undo", "There is no revert to undo."),
+    ):
+        one.type("#input", f"{typed}{ENTER}")
+        notes = "[...document.querySelectorAll('.entries .note')]"
+        one.wait(f"{notes}.some((note) => note.textContent.includes(arguments[0]))", answer)
+    assert one.texts(".card") == []
+    say(web, session, "begin")
+    one.click(".question button.accent")
+    one.wait("document.querySelector('.turn-ended')")
+    (place.folder / "new.txt").write_text("mine")
+    one.type("#input", f"/revert{ENTER}")
+    one.wait_text("new.txt", ".card")
+    assert one.texts(".card header") == ["Nothing was reverted"]
+    assert (place.folder / "new.txt").read_text() == "mine"
+
+
 @pytest.mark.nightly
 def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Questions are answered, messages moved, edited and dropped without a pointer; the focus stays."""

@@ -459,12 +459,15 @@ export class Transcript {
   }
 
   on_reverted(event) {
+    const isUndo = event.scope === "undo";
+    if (!event.restored.length && !event.kept.length) return void this.note(event, isUndo ? "There is no revert to undo." : "There is nothing to revert.");
+    const title = event.restored.length ? (isUndo ? "Revert undone" : "Files reverted") : "Nothing was reverted";
     const kept = event.kept.map((path) => el("li", el("code", path), ` ${event.why[path] || ""}`));
-    const undo = event.scope === "undo" || this.isOld ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
-    this.append(el("article.entry.card", el("header", el("b", event.scope === "undo" ? "Revert undone" : "Files reverted"), undo),
+    const undo = isUndo || this.isOld || !event.restored.length ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
+    this.append(el("article.entry.card", el("header", el("b", title), undo),
       el("ul", event.restored.map((path) => el("li", el("code", path)))),
       kept.length > 0 && [el("p.muted", "left as they are:"), el("ul", kept)],
-      event.shared?.length > 0 && event.scope !== "undo" && el("p.muted", `Changed while a command ran, so counted as the agent's: ${event.shared.join(", ")}`),
+      event.shared?.length > 0 && !isUndo && el("p.muted", `Changed while a command ran, so counted as the agent's: ${event.shared.join(", ")}`),
       event.notes.map((note) => el("p.muted", `Not restored: ${note}`)),
       event.original && el("p.muted", "Original state restored.")));
   }
