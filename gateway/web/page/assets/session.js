@@ -15,6 +15,10 @@ const WAYS = [["auto", "Auto", "The session decides by its rules"], ["steer", "S
 
 export const nameOf = (row) => row.name || row.title || row.folder.split("/").filter(Boolean).pop() || row.id;
 
+/** What a workflow's run is that no program has open, and what resumes it: a message does not. */
+const runWords = ({ id, workflow, result }) => [el("span", `A run of the workflow ${workflow}: ${result || "cut off"}.`),
+  result !== "succeeded" && el("span", el("code", `steersman run --resume ${id}`), result === "failed" ? " repeats the failed work." : " resumes it.")];
+
 export class SessionView {
   constructor(id) {
     this.id = id;
@@ -323,6 +327,11 @@ export class SessionView {
     this.drawState();
   }
 
+  onrun(result) {
+    this.row.result = result;
+    this.drawState();
+  }
+
   ongoal(event) {
     this.goal.show(event);
   }
@@ -356,8 +365,10 @@ export class SessionView {
       this.stopButton.hidden = this.ways.hidden = !this.isBusy;
     }
     if (row.parent) return;
+    if (this.input) this.input.form.hidden = Boolean(row.workflow) && !isOpen; // a message would be refused
     this.notOpen.hidden = isOpen && !isOver;
     if (isOver) fill(this.notOpen, el("span", "This session has ended."));
+    else if (!isOpen && row.workflow) fill(this.notOpen, runWords(row));
     else if (!isOpen) {
       fill(this.notOpen, el("span", "No program has this session open; a message opens it."),
         maySpeak() && el("button.plain", { type: "button", onclick: () => this.takeUp() }, "Open it"));

@@ -92,7 +92,7 @@ class Call {
 
 /**
  * Takes events and shows them. `listener` hears what else is to be known: `onqueue`, `onquestion`,
- * `onanswered`, `onturn`, `ongoal`, `onchild`, `onprogress`, `onwhy`, `onrevert`, `onmine`.
+ * `onanswered`, `onturn`, `ongoal`, `onchild`, `onprogress`, `onrun`, `onwhy`, `onrevert`, `onmine`.
  */
 export class Transcript {
   constructor(place, listener) {
@@ -502,6 +502,7 @@ export class Transcript {
 
   on_run_started(event) {
     this.note(event, `Workflow ${event.workflow} ${event.resumed ? "goes on" : "began"}`);
+    this.tell("onrun", "");
   }
 
   on_step(event) {
@@ -512,6 +513,7 @@ export class Transcript {
   }
 
   on_run_ended(event) {
+    this.tell("onrun", event.status);
     this.note(event, `Workflow ${event.status}${event.reason ? `: ${event.reason}` : ""}`);
     if (event.output) this.append(el("article.entry.answer", { "aria-label": "Output" }, el("div.words", markdown(event.output))));
   }
