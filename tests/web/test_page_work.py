@@ -407,3 +407,17 @@ def test_a_subagent_is_shown_asks_answers_and_is_stopped(
     one.wait_text("There are 42.", ".answer")
     one.wait_text("A subagent of its session", ".not-open")
     assert one.complaints() == []
+
+
+def test_a_cost_has_no_currency(serve, served: Start, browser: Open) -> None:
+    """Prices are in whatever currency a person has: the page shows the number that `/usage` does."""
+    price = "[models.main.price]\ninput = 10.0\noutput = 100.0\n"
+    serve(Text("Done.", usage={"input": 20, "output": 4, "cached": 0}), rest=price)
+    web = served()
+    one, session = begun(browser, web)
+    say(web, session, "go on")
+    one.wait_text("cost 0.0006", ".turn-ended")
+    one.wait_text("cost0.0006", ".panel .facts")
+    used = web.ask("POST", f"sessions/{session}/commands", {"name": "usage", "arguments": {}})
+    assert "cost 0.0006" in str(used.data)
+    assert "$" not in one.run("return document.body.innerText")

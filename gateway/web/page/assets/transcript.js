@@ -1,7 +1,7 @@
 // The conversation: events of docs/events.md become entries on the page, new ones at its end, old ones above.
 
 import { mayApprove } from "./api.js";
-import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, seconds, shown } from "./dom.js";
+import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, money, seconds, shown } from "./dom.js";
 import { Growing, markdown } from "./markdown.js";
 
 /** What tells the questions of a step, or of an item of it, from those of others. */
@@ -379,7 +379,7 @@ export class Transcript {
     this.speaker = "";
     const { usage, facts: did, turn } = event;
     const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
-    if (usage.cost) facts.push(`$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`);
+    if (usage.cost) facts.push(`cost ${money(usage.cost)}`);
     if (did?.text) facts.unshift(did.text);
     const status = event.status === "completed" ? null : chip(event.status);
     const isCut = event.status !== "completed" && [...this.calls.values()].some((call) => call.event.turn === turn);
