@@ -68,7 +68,8 @@ export class SessionView {
     this.node = el("main.session", this.header, el("div.session-body", el("div.talk", this.connection, this.progress, this.scroller, this.dock), this.panel));
     this.transcript = new Transcript(this.entries, this);
     this.staysAtEnd = true;
-    const keep = new ResizeObserver(() => this.staysAtEnd && (this.scroller.scrollTop = this.scroller.scrollHeight));
+    this.placed = this.place();
+    const keep = new ResizeObserver(() => this.staysAtEnd && this.toEnd());
     for (const part of [this.scroller, this.entries, this.pending]) keep.observe(part);
     this.scroller.addEventListener("scroll", () => this.onscroll(), { passive: true });
     this.node.addEventListener("keydown", (event) => event.key === "Escape" && this.togglePanel(false));
@@ -223,15 +224,23 @@ export class SessionView {
     this.latest.hidden = true;
     this.staysAtEnd = true;
     this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.placed = this.place();
   }
 
+  place() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    return { scrollTop, scrollHeight, clientHeight };
+  }
+
+  /** A person scrolled, or the layout did: where more room is seen or less is there, the end comes down. */
   onscroll() {
-    const { scrollTop } = this.scroller;
+    const [was, now] = [this.placed, this.place()];
+    const isByLayout = now.clientHeight > was.clientHeight || now.scrollHeight < was.scrollHeight;
     if (this.isAtEnd()) {
       this.latest.hidden = true;
       this.staysAtEnd = true;
-    } else if (scrollTop < this.lastTop) this.staysAtEnd = false;
-    this.lastTop = scrollTop;
+    } else if (now.scrollTop < was.scrollTop && !isByLayout) this.staysAtEnd = false;
+    this.placed = now;
     if (this.scroller.scrollTop < 300 && this.stream?.oldest > 0 && this.isFirst) this.loadOlder();
   }
 
