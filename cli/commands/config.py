@@ -23,6 +23,7 @@ from ...workflows.paths import Paths
 from ...workflows.positions import folder_file
 from ...workflows.problem import Where, dotted
 from ...workflows.trust import (
+    MCP_FILE,
     PROJECT_FILE,
     Contents,
     TrustedFile,
@@ -72,12 +73,13 @@ def config_path(
     paths, project = Paths.of(os.environ), Path.cwd() / PROJECT_FILE
     named = os.environ.get("STEERSMAN_CONFIG", "")
     chosen = folder_file(paths, Path.cwd())
-    trust_note = ""
-    if project.exists():
+    servers, trust_note = project.with_name(MCP_FILE), ""
+    if project.exists() or servers.exists():
         trust_note = "trusted" if is_trusted(paths, project.parent) else "not trusted"
     lines = [
         ("user", paths.config_file, ""),
-        ("project", project, trust_note),
+        ("project", project, trust_note if project.exists() else ""),
+        *([("project", servers, trust_note)] if servers.exists() else []),
         *([("chosen", chosen, "for this folder")] if chosen.exists() else []),
         *([("named", expanded(named), "STEERSMAN_CONFIG")] if named else []),
         ("state", paths.state, ""),
@@ -240,7 +242,8 @@ def trust_files(
     paths, file = Paths.of(os.environ), folder / PROJECT_FILE
     document = check_project(file) if file.exists() else Document(file=str(file))
     try:
-        contents = contents_of(file.parent, document.content if document.text else None)
+        read = {PROJECT_FILE: document.content} if document.text else {}
+        contents = contents_of(file.parent, read)
     except OSError as error:
         raise trust_error(file, error) from error
     before = trusted_contents(paths, file.parent)

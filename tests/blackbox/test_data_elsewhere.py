@@ -176,7 +176,6 @@ def test_an_editor_begins_a_session(place: Place, serve) -> None:
     assert place.stored(answers[2]["sessionId"])["folder"] == str(place.folder)
 
 
-@checks_data("mcp")
 def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
     """The session that an MCP client is told of is that of the store."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}}
