@@ -200,6 +200,17 @@ def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
     assert (known["id"], known["folder"]) == (session, str(place.folder))
 
 
+@checks_data("mcp import")
+def test_a_server_is_taken_over(place: Place) -> None:
+    """What another program's file says of it becomes a table of one's own configuration."""
+    servers = {"odd": {"command": "python3", "args": ["-m", "odd"], "env": {"LEVEL": "3"}}}
+    (place.folder / "servers.json").write_text(json.dumps({"mcpServers": servers}))
+    ran = place.run("mcp", "import", "servers.json", "--yes")
+    assert ran.returncode == 0, ran.stderr
+    kept = tomllib.loads((place.home / "config.toml").read_text("utf-8"))["mcp"]
+    assert kept == {"odd": {"command": ["python3", "-m", "odd"], "env": {"LEVEL": "3"}}}
+
+
 # Queues and goals ---------------------------------------------------------------------------------
 
 
