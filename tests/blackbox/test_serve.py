@@ -227,6 +227,7 @@ def test_every_operation_answers_as_described(serve, served: Start, gate: Gate) 
     for place in ("schedules", "machines", f"{here}/why"):
         api.ask("GET", place)
     others = [str(api.ask("POST", "sessions", {"folder": folder})["id"]) for _ in range(3)]
+    api.ask("GET", f"{here}/diff?other={others[0]}")
     listed = list[str]()
     words = "limit=2"
     while words:
