@@ -86,7 +86,7 @@ def config_path(
         ("cache", paths.cache, ""),
     ]
     if what:
-        known = {name: path for name, path, _ in lines}
+        known = {name: path for name, path, _ in reversed(lines)}  # of two the first
         if what not in known:
             raise UsageError(f"there is no path `{what}`", f"there are {', '.join(known)}")
         show_either({"what": what, "path": str(known[what])}, str(known[what]), as_json)

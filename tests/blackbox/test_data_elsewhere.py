@@ -359,7 +359,10 @@ def test_the_configuration(place: Place) -> None:
     assert found == ("steer", str(file))
     assert str(file) in told(place, "config", "path")
     assert told(place, "config", "path", "user") == f"{file}\n"
-    assert "there are user, project" in place.run("config", "path", "usr").stderr
+    (place.folder / ".mcp.json").write_text("{}")
+    assert told(place, "config", "path", "project").endswith("/steersman.toml\n")
+    (place.folder / ".mcp.json").unlink()
+    assert "there are cache, state" in place.run("config", "path", "usr").stderr
     paths = {path["what"]: path for path in printed(place, "config", "path", "--json")["paths"]}
     assert (paths["user"]["path"], paths["project"]["exists"]) == (str(file), False)
     assert printed(place, "config", "check", "--json") == {
