@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 HERE = "here"
 """The client of the owner's own interface, of which a process has one."""
 
+_PLAIN = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD)
+"""A text that answers an open question with options, or is refused as no answer."""
 _SLASH = lazy_pattern(r"/([A-Za-z][A-Za-z-]*)(?:\s|$)")
 
 
@@ -94,6 +96,13 @@ class SessionClient:
                 "unknown_command", text, client_id, self.texts.nearest_command(text)
             )
             return None
+        if explicit == "auto" and not pictures and found.intent in _PLAIN:
+            if question := self._question_with_options():
+                from .commands.talk import answer
+
+                return self.run(
+                    answer.call({"question": question, "choice": text}), client_id, user
+                )
         prompt = self.parts.prompt(text)
         if prompt is not None and prompt.is_refused:
             self.publisher.rejected("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
@@ -102,6 +111,17 @@ class SessionClient:
             text, explicit, client_id, user, prompt=prompt, found=found, pictures=pictures
         )
         return None
+
+    @cached_property
+    def _is_run(self) -> bool:
+        return self.record().run is not None
+
+    def _question_with_options(self) -> str:
+        """Return the oldest open question of a step that has options; empty without one."""
+        if not self.is_open or not self._is_run or (run := self.record().run) is None:
+            return ""
+        asked = (known.asked for known in run.questions.values())
+        return next((known.question for known in asked if known and known.options), "")
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
         """Carry out a command; none where it is a message, of which events tell the rest."""

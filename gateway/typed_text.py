@@ -81,6 +81,13 @@ class TextReader:
         intent = self.classify(text).intent
         return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
 
+    def is_stop(self, text: str) -> bool:
+        """Whether a text is a command, or nothing but words to stop."""
+        return self.classify(text).intent in (
+            *(Intent.COMMAND, Intent.INTERRUPT_BARE, Intent.REVERT),
+            *(Intent.EXPLICIT_STEER, Intent.EXPLICIT_INTERRUPT),
+        )
+
     def nearest_command(self, text: str) -> str:
         """Say which command was probably meant."""
         from difflib import get_close_matches

@@ -52,9 +52,14 @@ def ask_text(question: QuestionEvent) -> str:
 
 
 def answer_question(conversation: RunSession, question: QuestionEvent, text: str) -> bool:
-    """Answer a question with a text; False if the text is a message."""
+    """Answer a question with a text; False if the text is a message, a command, or says to stop.
+
+    What is none of a question's options is refused by the session, which also reads it.
+    """
     if question["kind"] != "ask":
         return answered(conversation, question, text)
+    if not question["options"] and conversation.texts.is_stop(text):
+        return False
     return conversation.answer(question["id"], text.strip())
 
 

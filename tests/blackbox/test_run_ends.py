@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Gate, Place
+from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text
 from support.patience import seconds
 
@@ -211,3 +211,60 @@ def test_a_question_that_nobody_can_answer_has_an_exit_code(place: Place) -> Non
     )
     ran = place.run("run", "ask.toml")
     assert (ran.returncode, "no person can be asked" in ran.stdout + ran.stderr) == (4, True)
+
+
+CHOOSING = """
+[workflow]
+name = "choosing"
+[[step]]
+id = "sure"
+ask = { text = "Go on?", options = ["yes", "no", "later"] }
+[[step]]
+id = "name"
+needs = ["sure"]
+ask = { text = "Which name?", options = [] }
+[[step]]
+id = "after"
+needs = ["name"]
+run = ["touch", "went-on"]
+"""
+
+
+def test_a_typed_line_that_is_no_option_is_refused_and_no_message(place: Place) -> None:
+    """A typo leaves the question open; a command passes; an interrupt word stops at free text, too."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    terminal = Terminal(place, (*COMMAND, "run", "ask.toml"))
+    try:
+        terminal.wait("3. later")
+        terminal.type("yess\r")
+        terminal.wait("is no answer; there are: yes, no, later.")
+        terminal.type("yes\r")
+        terminal.wait("name asks")
+        terminal.type("just stop\r")
+        assert terminal.process.wait(seconds(30)) == 130
+    finally:
+        terminal.close()
+    assert not (place.folder / "went-on").exists()
+    listed = json.loads(place.run("queue", "list", "--session", "last", "--json").stdout)
+    assert [item["text"] for item in listed["items"]] == ["run choosing"]
+
+
+def test_a_said_line_answers_a_question_with_options_or_is_refused(place: Place) -> None:
+    """Whoever says it; the reply names the step, the options and the way to send a message."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
+    place.chats.append(run)
+    run.wait("question")
+    run.send("yess")
+    refused = run.wait("result", ok=False)["text"]
+    assert refused == (
+        "`yess` is no answer; there are: yes, no, later. "
+        "`/queue TEXT` or `/steer TEXT` sends a message."
+    )
+    run.send("later")
+    assert run.wait("result", ok=True)["text"] == "sure: later."
+    name = run.wait("question")
+    run.send(f"/answer {name['id']} just stop")
+    assert run.wait("result", ok=True)["text"] == "name: just stop."
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
