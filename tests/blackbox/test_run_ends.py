@@ -213,6 +213,19 @@ def test_a_question_that_nobody_can_answer_has_an_exit_code(place: Place) -> Non
     assert (ran.returncode, "no person can be asked" in ran.stdout + ran.stderr) == (4, True)
 
 
+def test_a_step_behind_a_blocked_one_says_so(place: Place) -> None:
+    """Only the step that failed is said to have failed."""
+    (place.folder / "chain.toml").write_text(
+        '[workflow]\nname = "chain"\n'
+        '[[step]]\nid = "a"\nrun = ["false"]\n'
+        '[[step]]\nid = "b"\nneeds = ["a"]\nrun = ["true"]\n'
+        '[[step]]\nid = "c"\nneeds = ["b"]\nrun = ["true"]\n'
+    )
+    ran = place.run("run", "chain.toml")
+    assert "not run: b: step `a` failed" in ran.stderr
+    assert "not run: c: step `b` was blocked" in ran.stderr
+
+
 CHOOSING = """
 [workflow]
 name = "choosing"
