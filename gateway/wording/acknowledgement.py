@@ -186,6 +186,11 @@ REJECTIONS: dict[str, str] = {
 """Why a message was not accepted, as people read it, by the `reason` of a `rejected` event."""
 
 
+def discarding(session: str) -> str:
+    """Say what becomes of messages that wait in a run that has succeeded: nothing runs them."""
+    return f"`steersman queue discard {session}` deletes them: the run has succeeded"
+
+
 def waiting_text(session: str, *, is_run: bool) -> str:
     """Say how a message to a session that no program has open gets to run."""
     if is_run:

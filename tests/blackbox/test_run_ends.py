@@ -281,3 +281,23 @@ def test_a_said_line_answers_a_question_with_options_or_is_refused(place: Place)
     assert run.wait("result", ok=True)["text"] == "name: just stop."
     run.wait("run_ended", status="succeeded")
     assert run.close() == 0
+
+
+def test_a_message_left_in_a_succeeded_run_names_the_way_that_works(place: Place) -> None:
+    """No agent took it and none will: the list and `why` say how it is deleted, and that does it."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
+    place.chats.append(run)
+    run.wait("question")
+    run.send("/queue add for nobody")
+    run.wait("result", ok=True)
+    run.send("yes")
+    name = run.wait("question")
+    run.send(f"/answer {name['id']} it")
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+    hint = f"`steersman queue discard {run.session}`"
+    assert hint in place.run("queue", "list", "--session", run.session).stdout
+    assert hint in place.run("why", run.session, "#2").stdout
+    assert place.run("queue", "discard", run.session).returncode == 0
+    assert "for nobody" not in place.run("queue", "list", "--session", run.session).stdout
