@@ -96,13 +96,12 @@ class SessionClient:
                 "unknown_command", text, client_id, self.texts.nearest_command(text)
             )
             return None
-        if explicit == "auto" and not pictures and found.intent in _PLAIN:
+        if explicit == "auto" and text.strip() and not pictures and found.intent in _PLAIN:
             if question := self._question_with_options():
-                from .commands.talk import answer
+                from .commands.registry import NAMES
 
-                return self.run(
-                    answer.call({"question": question, "choice": text}), client_id, user
-                )
+                call = NAMES["answer"].call({"question": question, "choice": text.strip()})
+                return self.run(call, client_id, user)
         prompt = self.parts.prompt(text)
         if prompt is not None and prompt.is_refused:
             self.publisher.rejected("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")

@@ -274,6 +274,8 @@ def test_a_said_line_answers_a_question_with_options_or_is_refused(place: Place)
         "`yess` is no answer; there are: yes, no, later. "
         "`/queue TEXT` or `/steer TEXT` sends a message."
     )
+    run.send("I don't know")
+    assert "`I don't know` is no answer" in run.wait("result", ok=False)["text"]
     run.send("later")
     assert run.wait("result", ok=True)["text"] == "sure: later."
     name = run.wait("question")
