@@ -94,7 +94,7 @@ def find_transcript(agent: str, name: str, folder: Path, environ: Mapping[str, s
 
 def _all(agent: str, environ: Mapping[str, str]) -> list[Listed]:
     source = source_of(agent)
-    home = source.home(environ)
+    home = source.location(environ)
     if not home.exists():
         moved = " or ".join(variable for variable, _ in source.places)
         raise UsageError(f"{agent} keeps nothing in `{home}`: it is not there", f"set {moved}")

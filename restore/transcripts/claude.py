@@ -115,9 +115,10 @@ def _message(record: Record, notes: Notes) -> Iterator[Said]:
             notes.skip(kind)
 
 
+_PATH = re.compile(r"[^/]+/(?!agent-)([A-Za-z0-9_-]{1,80})\.jsonl")
 CLAUDE = Source(
     places=(("CLAUDE_CONFIG_DIR", "projects"), ("HOME", ".claude/projects")),
-    listed=files(r"[^/]+/(?!agent-)([A-Za-z0-9_-]{1,80})\.jsonl"),
+    listed=files(_PATH),
     records=json_lines,
     said=_said,
 )

@@ -82,9 +82,10 @@ def _message(item: Record, time: float) -> Iterator[Said]:
         yield Said("assistant", "\n".join(parts), time)
 
 
+_PATH = re.compile(r"(?:.*/)?rollout-[^/]*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl")
 CODEX = Source(
     places=(("CODEX_HOME", "sessions"), ("HOME", ".codex/sessions")),
-    listed=files(r"(?:.*/)?rollout-[^/]*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl"),
+    listed=files(_PATH),
     records=json_lines,
     said=_said,
 )

@@ -5,6 +5,7 @@ the one before it as `parentId`, and the newest is where the session is. The for
 agent's own `docs/session-format.md`; its version is in the first record.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 
 from ...machines.errors import UsageError
@@ -105,13 +106,14 @@ def _message(message: Record, time: float, notes: Notes) -> Iterator[Said]:
         notes.skip(role)
 
 
+_PATH = re.compile(r"(?:[^/]+/)?[^/]*_([A-Za-z0-9-]{1,80})\.jsonl")
 PI = Source(
     places=(
         ("PI_CODING_AGENT_SESSION_DIR", ""),
         ("PI_CODING_AGENT_DIR", "sessions"),
         ("HOME", ".pi/agent/sessions"),
     ),
-    listed=files(r"(?:[^/]+/)?[^/]*_([A-Za-z0-9-]{1,80})\.jsonl"),
+    listed=files(_PATH),
     records=json_lines,
     said=_said,
 )

@@ -80,7 +80,7 @@ class Source(Value):
     records: Callable[[Listed, Notes, bool], Iterable[Record]]
     said: Callable[[Iterable[Record], Notes], Iterator[Said]]
 
-    def home(self, environ: Mapping[str, str]) -> Path:
+    def location(self, environ: Mapping[str, str]) -> Path:
         """Return the folder or the file that holds the transcripts."""
         for variable, below in self.places:
             if value := environ.get(variable, "").strip():
@@ -95,9 +95,8 @@ class Source(Value):
 # Files of JSON lines ------------------------------------------------------------------------------
 
 
-def files(pattern: str) -> Callable[[Path], Iterator[Listed]]:
+def files(fits: re.Pattern[str]) -> Callable[[Path], Iterator[Listed]]:
     """Return what lists the files below a folder whose paths fit; no link is followed."""
-    fits = re.compile(pattern)
 
     def listed(home: Path) -> Iterator[Listed]:
         folders, seen = [] if home.is_symlink() else [home], 0
@@ -156,7 +155,7 @@ def tables(value: object) -> list[Record]:
 
 def text(value: object) -> str:
     """Return a string that every encoding can hold, or an empty one for anything else."""
-    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+    return str(value.encode(errors="replace"), "utf-8") if isinstance(value, str) else ""
 
 
 def flat(content: object) -> str:
