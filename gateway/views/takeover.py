@@ -241,12 +241,13 @@ def conversation(agent: str, name: str, folder: str, said: list[Said]) -> tuple[
     notice = _NOTICE.format(agent=agent, id=name, folder=where, left_out=older)
     pieces: list[tuple[Role, str]] = [("user", notice)]
     for one, text in zip(told[begin + kept :], texts[kept:], strict=True):
-        pieces.append(("user" if one.kind in ("user", "summary") else "assistant", text))
+        role: Role = "user" if one.kind in ("user", "summary") else "assistant"
+        pieces.append((role, text))
     if pieces[-1][0] == "user":
         pieces.append(("assistant", INTERRUPTED))
     return tuple(
-        ChatMessage(role=role, text="\n\n".join(text for _, text in group))
-        for role, group in groupby(pieces, key=lambda piece: piece[0])
+        ChatMessage(role=speaker, text="\n\n".join(text for _, text in group))
+        for speaker, group in groupby(pieces, key=lambda piece: piece[0])
     )
 
 

@@ -30,8 +30,10 @@ from .transcript import (
     written,
 )
 
-_SILENT = {"text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "agent", "retry"}
-_SILENT |= {"subtask", "compaction"}
+_SILENT = {
+    *("text", "reasoning", "step-start", "step-finish", "snapshot", "patch", "agent", "retry"),
+    *("subtask", "compaction"),
+}
 _STEPS = 10_000
 """Times ten thousand instructions of SQLite: a database of strangers could compute for ever."""
 _LIST = (
@@ -59,7 +61,7 @@ def _reading(path: Path) -> Generator[Callable[..., Iterable[tuple[Any, ...]]]]:
             database.set_busy_timeout(5_000)
             steps = iter(range(_STEPS))
             database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
-            yield database.execute
+            yield database.execute  # pyright: ignore[reportUnknownMemberType]
     except apsw.SQLError as error:
         raise UsageError(
             f"`{path}` has other tables than this program knows: {error}",

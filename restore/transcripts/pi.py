@@ -26,14 +26,9 @@ from .transcript import (
 
 _VERSION = 3
 _OTHER = {
-    "model_change",
-    "thinking_level_change",
-    "custom",
-    "custom_message",
-    "label",
-    "session_info",
+    *("model_change", "thinking_level_change", "custom", "custom_message", "label", "session_info"),
+    "compaction",
 }
-_OTHER |= {"compaction"}
 _SILENT = {"custom", "branchSummary", "compactionSummary"}
 
 
