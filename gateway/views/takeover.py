@@ -247,8 +247,12 @@ def conversation(agent: str, name: str, folder: str, said: list[Said]) -> tuple[
         pieces.append(("assistant", INTERRUPTED))
     return tuple(
         ChatMessage(role=speaker, text="\n\n".join(text for _, text in group))
-        for speaker, group in groupby(pieces, key=lambda piece: piece[0])
+        for speaker, group in groupby(pieces, key=_speaker)
     )
+
+
+def _speaker(piece: tuple[Role, str]) -> Role:
+    return piece[0]
 
 
 def _written(agent: str, said: Said) -> str:
