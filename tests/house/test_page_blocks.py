@@ -235,6 +235,7 @@ REFUSED = {
     "queue steer 2|sessions answer|node evict": "open",
     "queue (resume|restore|discard)": "",
     "queue keep": "is not offered",
+    "sessions import --from": "keeps nothing",
     "sessions import": "another session",
     "sessions delete": "nothing was deleted",
     "send last also": "finalized",
