@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 HERE = "here"
 """The client of the owner's own interface, of which a process has one."""
 
+_PLAIN = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD)
+"""What a text is that could be meant as the answer to an open question."""
 _SLASH = lazy_pattern(r"/([A-Za-z][A-Za-z-]*)(?:\s|$)")
 
 
@@ -94,6 +96,10 @@ class SessionClient:
                 "unknown_command", text, client_id, self.texts.nearest_command(text)
             )
             return None
+        if explicit == "auto" and text.strip() and not pictures and found.intent in _PLAIN:
+            if how := self._how_to_answer():
+                self.publisher.rejected("question_open", text, client_id, how)
+                return None
         prompt = self.parts.prompt(text)
         if prompt is not None and prompt.is_refused:
             self.publisher.rejected("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
@@ -102,6 +108,24 @@ class SessionClient:
             text, explicit, client_id, user, prompt=prompt, found=found, pictures=pictures
         )
         return None
+
+    @cached_property
+    def _is_run(self) -> bool:
+        return self.record().run is not None
+
+    def _how_to_answer(self) -> str:
+        """Say how the oldest open question of a step is answered if it has options, else nothing."""
+        if not self.is_open or not self._is_run or (run := self.record().run) is None:
+            return ""
+        asked = (known.asked for known in run.questions.values())
+        question = next((known for known in asked if known and known.options), None)
+        if question is None:
+            return ""
+        options = ", ".join(question.options)
+        return (
+            f"`/answer {question.question} ANSWER` answers it with one of: {options}; "
+            "`/queue TEXT` or `/steer TEXT` sends a message"
+        )
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
         """Carry out a command; none where it is a message, of which events tell the rest."""

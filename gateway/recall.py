@@ -88,6 +88,8 @@ def said_in(
     found: list[Event] = []
     ended = dict[str, float]()
     """When each ended call of the turn that runs had ended, in seconds since the epoch."""
+    begun = dict[str, NoticeEvent]()
+    """The notice of each message whose turn began: one that began again is said where it began first."""
     has_run = False
     for stored in backwards(store, session, upto if turns else 0):
         entry = decode_entry(stored.data)
@@ -103,7 +105,13 @@ def said_in(
             events = translate(entry, load_record(store, session, upto), at)
             found += [event for event in events if event["type"] == "recovered"]
         elif has_questions:
-            found += reversed(list(_notices(store, session, stored, at, redactor)))
+            notices = list(_notices(store, session, stored, at, redactor))
+            if isinstance(entry, TurnStarted) and notices:
+                later = begun.get(entry.item)
+                if later is not None and later["text"] == notices[0]["text"]:
+                    found.remove(later)
+                begun[entry.item] = notices[0]
+            found += reversed(notices)
         if isinstance(entry, TurnStarted):
             has_run = True
             turns -= 1
@@ -133,7 +141,7 @@ def _ended_call(
 
 def _notices(
     store: Store, session: str, stored: StoredEntry, at: Stamp, redactor: Redactor
-) -> Iterator[Event]:
+) -> Iterator[NoticeEvent]:
     """Yield a notice for each message of a person that the model got with an entry."""
     entry = decode_entry(stored.data)
     for who, said in (

@@ -30,6 +30,13 @@ TYPES = {
     Intent.REVERT: "interrupt",
 }
 """The types of messages that are no plain ones."""
+_NO_ANSWERS = {
+    Intent.COMMAND,
+    Intent.INTERRUPT_BARE,
+    Intent.REVERT,
+    Intent.EXPLICIT_STEER,
+    Intent.EXPLICIT_INTERRUPT,
+}
 
 
 class CommandNames(Container[str]):
@@ -80,6 +87,10 @@ class TextReader:
         """Whether a text is a command, or says to stop, rather than something to talk about."""
         intent = self.classify(text).intent
         return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
+
+    def is_answer(self, text: str) -> bool:
+        """Whether a text answers a question of any text: no command, and not only words to stop."""
+        return self.classify(text).intent not in _NO_ANSWERS
 
     def nearest_command(self, text: str) -> str:
         """Say which command was probably meant."""

@@ -1,8 +1,8 @@
 """The configuration in force, made of layers; later wins.
 
-shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder < the choices
-for that folder (`positions.folder_file`) < the file that `STEERSMAN_CONFIG` names < the workflow that
-runs < flags of the command line.
+shipped `config.toml` < the user's `config.toml` < `.mcp.json`, `steersman.toml` in the project folder <
+the choices for that folder (`positions.folder_file`) < the file that `STEERSMAN_CONFIG` names < the
+workflow that runs < flags of the command line.
 
 Tables are merged key by key, everything else is replaced, with three exceptions: permission rules and
 routes of a later layer are put before the earlier ones, since the first match wins; hooks are added;
@@ -37,11 +37,11 @@ from .json_schema import schema_problems
 from .paths import Paths
 from .plugins import AGENTS
 from .positions import folder_file
-from .problem import Problem, Where, dotted, must_be_one_of
+from .problem import SECRET, Problem, Where, dotted, must_be_one_of
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggested
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
-from .trust import PROJECT_FILE, is_trusted, trusted_contents
+from .trust import MCP_FILE, PROJECT_FILE, is_trusted, trusted_contents
 from .typed_table import Setter, read_table
 
 SHIPPED = "shipped config.toml"
@@ -78,6 +78,8 @@ class Config(Settings, set_by=Setter.TRUSTED_PROJECT):
         keys = [model.api_key_env for model in self.models.values() if model.api_key_env]
         tables = [self.telemetry.headers, *(server.headers for server in self.mcp.values())]
         headers = [value for table in tables for value in table.values()]
+        variables = [pair for server in self.mcp.values() for pair in server.env.items()]
+        headers += [value for pair in variables for value in pair[1:] if SECRET.search(str(pair))]
         return (*keys, *(name for value in headers for name in Template(value).get_identifiers()))
 
     @property
@@ -136,6 +138,13 @@ def try_load(
     if named := environ.get("STEERSMAN_CONFIG"):
         files.append(expanded(named))
     layers, unreadable = _read_layers(files, workflow, overrides or {})
+    if (servers := folder / MCP_FILE).exists():
+        from .foreign_servers import project_servers
+
+        found = project_servers(servers, environ)
+        is_used = not found.content or is_trusted(paths, folder, {MCP_FILE: found.content})
+        found = found if is_used else replace(found, warnings=())
+        layers.insert(int(paths.config_file in files), found)
     invalid = [diagnostic for layer in layers for diagnostic in check_layer(layer)]
     if unreadable:  # what they define is not known
         return None, [*unreadable, *invalid]
@@ -219,7 +228,7 @@ def _allowed(
     layer: Document, paths: Paths, project: Path, workflow: Document | None, notices: list[str]
 ) -> Document:
     """Take out of a layer what it may not set; add a notice about it, and about a project's settings."""
-    is_project = layer.file == str(project)
+    is_project = layer.file in (str(project), str(project.with_name(MCP_FILE)))
     if not is_project and layer is not workflow:
         return layer
     from .authority import keys_of, split
@@ -228,7 +237,8 @@ def _allowed(
     told: list[str] = []
     if is_project:
         harmless, withheld = split(left, Setter.ANY_PROJECT)
-        if withheld and not is_trusted(paths, project.parent, layer.content):
+        read = {Path(layer.file).name: layer.content}
+        if withheld and not is_trusted(paths, project.parent, read):
             is_known = bool(trusted_contents(paths, project.parent))
             state = "has changed since it was trusted" if is_known else "is not trusted"
             told.append(f"{state}: {_named(withheld)} not applied, `steersman trust` applies it")

@@ -24,15 +24,24 @@ _LONG_KEY = lazy_pattern(rf"(?<![A-Za-z0-9_-])(?:{_NAME}[ \t]*+\.[ \t]*+){{{DEEP
 
 def read_foreign(path: Path | str, most: int = LARGEST, *, follows_links: bool = True) -> bytes:
     """Return the content of a regular file of at most `most` bytes. Raises `OSError` with a reason."""
+    content = _begin(path, most + 1, follows_links)
+    if len(content) > most:
+        raise OSError(f"it has more than {most:,} bytes")
+    return content
+
+
+def read_head(path: Path | str, most: int) -> bytes:
+    """Return the first bytes of a regular file; no link is followed. Raises `OSError` with a reason."""
+    return _begin(path, most, follows_links=False)
+
+
+def _begin(path: Path | str, most: int, follows_links: bool) -> bytes:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # the open of a named pipe would block
     descriptor = os.open(path, flags if follows_links else flags | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is not a regular file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise OSError(f"it has more than {most:,} bytes")
-    return content
+        return file.read(most)
 
 
 def read_text(path: Path | str, most: int = LARGEST) -> str:

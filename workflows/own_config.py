@@ -1,4 +1,4 @@
-"""Changes the person's own `config.toml`: one model, and which agent uses it; all else stays as it is."""
+"""Changes the person's own `config.toml`: a model and its agent, MCP servers; all else stays as it is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,17 @@ _MODEL = re.compile(r"(?m)^[ \t]*model[ \t]*=.*$\n?")
 def prepare_model(
     paths: Paths, name: str, model: Mapping[str, Any], agent: str
 ) -> Callable[[], Path]:
-    """Return what writes `[models.NAME]`, makes it the model of an agent, and returns the file's path.
+    """Return what writes `[models.NAME]`, makes it the model of an agent, and returns the file's path."""
+    return _prepare(paths, lambda text: with_model(text, name, model, agent))
+
+
+def prepare_servers(paths: Paths, servers: Mapping[str, Mapping[str, Any]]) -> Callable[[], Path]:
+    """Return what writes `[mcp.NAME]` for each of these servers, and returns the file's path."""
+    return _prepare(paths, lambda text: with_servers(text, servers))
+
+
+def _prepare(paths: Paths, change: Callable[[str], str]) -> Callable[[], Path]:
+    """Return what writes the person's file as a change makes it.
 
     The file keeps its mode, its line ends, and its comments outside of that table. Both raise
     `ConfigError`, this one for a file that cannot be edited.
@@ -28,7 +38,7 @@ def prepare_model(
     file = paths.config_file.resolve()
     try:
         before = read_foreign(file) if file.exists() else b""
-        after = encoded_like(before, with_model(editable(before), name, model, agent))
+        after = encoded_like(before, change(editable(before)))
     except ConfigError as error:
         error.file = str(file)
         raise
@@ -65,15 +75,30 @@ def with_model(text: str, name: str, model: Mapping[str, Any], agent: str) -> st
     line = tomli_w.dumps({"model": name})
     after = _filled(text, ("models", name), lambda body: table)
     after = _filled(after, ("agents", agent), lambda body: _with_line(body, line))
+    by_hand = f"[{dotted(('models', name))}]\n{table}[{dotted(('agents', agent))}]\n{line}"
+    return _checked(after, wanted, by_hand)
+
+
+def with_servers(text: str, servers: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a configuration with servers that it does not have. Raises `ConfigError`."""
+    import tomli_w
+
+    wanted, after = parse_toml(text), text
+    for name, table in servers.items():
+        lines = tomli_w.dumps({"mcp": {name: dict(table)}}).partition("\n")[2]
+        after = _filled(after, ("mcp", name), str(lines).__add__)
+    wanted["mcp"] = {**wanted.get("mcp", {}), **servers}
+    return _checked(after, wanted, tomli_w.dumps({"mcp": servers}))
+
+
+def _checked(after: str, wanted: Mapping[str, Any], by_hand: str) -> str:
+    """Return a changed text if it says what is wanted. Raises `ConfigError`."""
     try:
         is_right = parse_toml(after) == wanted
     except ValueError:  # what was added is there already, in another form
         is_right = False
     if not is_right:
-        by_hand = f"[{dotted(('models', name))}]\n{table}[{dotted(('agents', agent))}]\n{line}"
-        raise ConfigError(
-            "it has this model in a form that is not edited", f"write into it:\n{by_hand}"
-        )
+        raise ConfigError("it has this in a form that is not edited", f"write into it:\n{by_hand}")
     return after
 
 

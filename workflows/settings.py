@@ -329,7 +329,7 @@ class McpSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     tools: tuple[str, ...] = ("*",)
     """Patterns of the server's tools; the others are left out."""
     env: dict[str, str] = field(default_factory=dict[str, str])
-    """Variables of its environment."""
+    """Variables of its environment; `$NAME` is a variable of yours."""
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """Headers of requests to `url`; `$NAME` is a variable of the environment."""
     timeout: Annotated[float, Meta(gt=0)] = 120.0

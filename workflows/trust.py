@@ -2,11 +2,11 @@
 
 A folder that was downloaded from somewhere may hold a `steersman.toml`. Until its owner says
 `steersman trust`, only keys that `settings.py` declares as harmless are applied (`authority.py`).
-Trust is given to contents: of that file, of the prompts, skills and workflows in `.steersman`, and of
-each file and folder of the project that a text in them names; where it is not clear what a command
-names, of all files of the project (see `_Names`). After any change the folder has to be trusted again,
-and the difference is shown. One small record per folder lies in the state folder, so that two
-terminals can't undo each other.
+Trust is given to contents: of that file, of `.mcp.json`, of the prompts, skills and workflows in
+`.steersman`, and of each file and folder of the project that a text in them names; where it is not clear
+what a command names, of all files of the project (see `_Names`). After any change the folder has to be
+trusted again, and the difference is shown. One small record per folder lies in the state folder, so that
+two terminals can't undo each other.
 """
 
 import hashlib
@@ -21,18 +21,21 @@ from ..machines.errors import ConfigError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .document import is_list, is_table
-from .foreign_file import parse_toml, read_foreign, read_text
+from .foreign_file import decoded, parse_toml, read_foreign, read_text
+from .foreign_servers import commands_of
 from .home_folder import expanded
 from .paths import Paths, write_private
 from .spelling import spelled
 from .typed_table import Setter
 
 PROJECT_FILE = "steersman.toml"
+MCP_FILE = ".mcp.json"
 BESIDE = ".steersman"
 """The folder of a project that has its prompts, skills and workflows."""
 PROJECT_FILES: Final[Mapping[str, tuple[Setter, str]]] = {
     PROJECT_FILE: (Setter.ANY_PROJECT, "settings, of which each says who sets it"),
     "AGENTS.md": (Setter.ANY_PROJECT, "text of the system prompt, with a notice"),
+    MCP_FILE: (Setter.TRUSTED_PROJECT, "MCP servers, as other programs write them"),
     BESIDE: (Setter.TRUSTED_PROJECT, "prompts, skills, and workflows by their names"),
 }
 """What is looked for in a project, from when on it counts, and what it is."""
@@ -80,17 +83,18 @@ Contents = Mapping[str, TrustedFile]
 """What is trusted of a folder: its files, by their path in it."""
 
 
-def contents_of(folder: Path, content: bytes | None = None) -> Contents:
-    """Read what a folder's project file (or one with the given content) means by itself. Blocks.
+def contents_of(folder: Path, read: Mapping[str, bytes] | None = None) -> Contents:
+    """Read what a folder's files mean by themselves; `read` are some that were read before. Blocks.
 
     Raises `OSError` for a file that cannot be read, also where there is none at all.
     """
     root = Path(os.path.realpath(folder))
     found = dict[str, TrustedFile]()
-    if content is not None:
-        found[PROJECT_FILE] = _trusted_file(content)
-    elif os.path.lexists(root / PROJECT_FILE):
-        found[PROJECT_FILE] = _read(root / PROJECT_FILE)
+    for name in (PROJECT_FILE, MCP_FILE):
+        if read and name in read:
+            found[name] = _trusted_file(read[name])
+        elif os.path.lexists(root / name):
+            found[name] = _read(root / name)
     for place in islice(_beside(root), _MOST + 1):
         found[_text(place.relative_to(root))] = _read(place)
     for path, file in list(found.items()):
@@ -113,11 +117,11 @@ def counts(paths: Paths, folder: Path, kind: str) -> bool:
     return needed is Setter.ANY_PROJECT or is_trusted(paths, folder)
 
 
-def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:
-    """Whether the folder is trusted as it is now (or with this content of its project file). Blocks."""
+def is_trusted(paths: Paths, folder: Path, read: Mapping[str, bytes] | None = None) -> bool:
+    """Whether the folder is trusted as it is now, `read` being its files that were read. Blocks."""
     before = trusted_contents(paths, folder)
     try:
-        return bool(before) and contents_of(folder, content) == before
+        return bool(before) and contents_of(folder, read) == before
     except OSError:
         return False
 
@@ -165,7 +169,7 @@ def trusted(paths: Paths) -> list[Trusted]:
             folder = Path(str(parse_toml(read_text(record, _LONGEST))["folder"]))
         except (OSError, ValueError, LookupError):
             continue
-        is_there = (folder / PROJECT_FILE).exists() or (folder / BESIDE).exists()
+        is_there = any((folder / name).exists() for name in (PROJECT_FILE, MCP_FILE, BESIDE))
         state: Literal["trusted", "changed", "gone"] = "changed" if is_there else "gone"
         found.append(
             Trusted(folder=str(folder), state="trusted" if is_trusted(paths, folder) else state)
@@ -215,17 +219,21 @@ def _beside(root: Path) -> Iterator[Path]:
 
 
 def _named(path: str, file: TrustedFile, root: Path) -> set[Path]:
-    """Return the files and folders that a TOML file names. Raises `OSError`."""
-    if not path.endswith(".toml"):
+    """Return the files and folders that a TOML file or `.mcp.json` names. Raises `OSError`."""
+    if not path.endswith(".toml") and path != MCP_FILE:
         return set()
     if not file.text and file.sha256 != _EMPTY:
         raise OSError(f"{path} is no text, or is larger than {_LARGEST // 1024} KiB")
+    names = _Names(root, ((root / path).parent,))
     try:
-        data = parse_toml(file.text)
+        if path == MCP_FILE:
+            for server, is_open in commands_of(decoded(file.text.encode())):
+                names.add(server, is_command=False)
+                names.found |= {root} if is_open else set()
+        else:
+            names.add(parse_toml(file.text), is_command=False)
     except ValueError:
         return set()
-    names = _Names(root, ((root / path).parent,))
-    names.add(data, is_command=False)
     return {root} if root in names.found else names.found
 
 

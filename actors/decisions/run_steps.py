@@ -147,7 +147,9 @@ def _begin_steps(view: RunView) -> Decision:
     for due_step in view.plan.due(view.run):
         step = due_step.step
         if due_step.verdict == "block":
-            entries.append(_not_begun(view, step, "blocked", f"step `{due_step.need}` failed"))
+            is_failed = view.run.step(due_step.need).state == "failed"
+            why = f"step `{due_step.need}` {'failed' if is_failed else 'was blocked'}"
+            entries.append(_not_begun(view, step, "blocked", why))
         elif view.run.is_late and not step.is_final:
             entries.append(_not_begun(view, step, "blocked", OVERTIME))
         else:

@@ -23,6 +23,7 @@ from ...workflows.paths import Paths
 from ...workflows.positions import folder_file
 from ...workflows.problem import Where, dotted
 from ...workflows.trust import (
+    MCP_FILE,
     PROJECT_FILE,
     Contents,
     TrustedFile,
@@ -61,31 +62,41 @@ def config_show(as_json: Json = False) -> None:
 
 
 @config.command("path")
-def config_path(as_json: Json = False) -> None:
+def config_path(
+    what: Annotated[str, argument("[WHAT]", "Print only this path, such as `state`.")] = "",
+    as_json: Json = False,
+) -> None:
     """Print the folders and files in use.
 
-    Example: steersman config path
+    Example: steersman config path state
     """
     paths, project = Paths.of(os.environ), Path.cwd() / PROJECT_FILE
     named = os.environ.get("STEERSMAN_CONFIG", "")
     chosen = folder_file(paths, Path.cwd())
-    trust_note = ""
-    if project.exists():
+    servers, trust_note = project.with_name(MCP_FILE), ""
+    if project.exists() or servers.exists():
         trust_note = "trusted" if is_trusted(paths, project.parent) else "not trusted"
     lines = [
         ("user", paths.config_file, ""),
-        ("project", project, trust_note),
+        ("project", project, trust_note if project.exists() else ""),
+        *([("project", servers, trust_note)] if servers.exists() else []),
         *([("chosen", chosen, "for this folder")] if chosen.exists() else []),
         *([("named", expanded(named), "STEERSMAN_CONFIG")] if named else []),
         ("state", paths.state, ""),
         ("cache", paths.cache, ""),
     ]
+    if what:
+        known = {name: path for name, path, _ in reversed(lines)}  # of two the first
+        if what not in known:
+            raise UsageError(f"there is no path `{what}`", f"there are {', '.join(known)}")
+        show_either({"what": what, "path": str(known[what])}, str(known[what]), as_json)
+        return
     found, shown = list[dict[str, Any]](), list[str]()
-    for what, path, note in lines:
+    for name, path, note in lines:
         exists = path.exists()
-        found.append({"what": what, "path": str(path), "exists": exists, "note": note or None})
+        found.append({"what": name, "path": str(path), "exists": exists, "note": note or None})
         notes = ", ".join(filter(None, (note, "" if exists else "not there")))
-        shown.append(f"{what:<8} {path}" + (f"  ({notes})" if notes else ""))
+        shown.append(f"{name:<8} {path}" + (f"  ({notes})" if notes else ""))
     show_either({"paths": found}, "\n".join(shown), as_json)
 
 
@@ -231,7 +242,8 @@ def trust_files(
     paths, file = Paths.of(os.environ), folder / PROJECT_FILE
     document = check_project(file) if file.exists() else Document(file=str(file))
     try:
-        contents = contents_of(file.parent, document.content if document.text else None)
+        read = {PROJECT_FILE: document.content} if document.text else {}
+        contents = contents_of(file.parent, read)
     except OSError as error:
         raise trust_error(file, error) from error
     before = trusted_contents(paths, file.parent)

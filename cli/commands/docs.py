@@ -70,9 +70,13 @@ def docs(
 
 
 def _instead_of(word: str, there: dict[str, Page]) -> str:
-    """Return the nearest page: by its name, or else those that have the word most often."""
+    """Return where a word is explained: in pages with a heading that has it, else by the nearest name."""
     texts = {name: (FOLDER / f"{name}.md").read_text("utf-8").lower() for name in there}
-    most = sorted(texts, key=lambda name: -texts[name].count(word))[:3]
+    about = re.compile(rf"^#+ (?:(.*)\b)?{re.escape(word)}s?\b", re.MULTILINE)
+    leads = {name: about.findall(text) for name, text in texts.items()}
+    most = sorted(
+        texts, key=lambda name: ("" not in leads[name], not leads[name], -texts[name].count(word))
+    )[:3]
     named = ", ".join(f"`{name}`" for name in most if word in texts[name])
-    listed = "`steersman docs` lists them"
-    return did_you_mean(word, there, f"most about it is in {named}" if named else listed)
+    also = f"most about it is in {named}" if named else "`steersman docs` lists them"
+    return also if any(leads.values()) else did_you_mean(word, there, also)

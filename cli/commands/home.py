@@ -101,6 +101,9 @@ def check(as_json: Json = False) -> int:
     """
     paths = Paths.of(os.environ)
     place, sessions, entries, faults = checked_home(paths)
+    if not sessions and not faults and not as_json:
+        show(f"{place}: there is no session here: none was begun, or the journal is elsewhere")
+        return 0
     if as_json:
         show_document(
             {

@@ -21,7 +21,7 @@ from ...gateway.home.retention import is_saved
 from ...gateway.outcome import Outcome
 from ...gateway.reach import SessionReach
 from ...gateway.views.saved_queues import Saved, read_saved
-from ...gateway.wording.acknowledgement import waiting_text
+from ...gateway.wording.acknowledgement import discarding, waiting_text
 from ...gateway.wording.formats import item_line
 from ...gateway.wording.redaction import redactor_of
 from ...journal.codec import decode_entry
@@ -31,6 +31,7 @@ from ...journal.recovery import load_record, recovered
 from ...journal.store import SessionRow, Store
 from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
+from ...machines.lifecycles import RUN
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED, LIMITED, UNANSWERED
 from ..options import WAYS, Json, Of, Session, Way, argument, flag, group, option
@@ -67,7 +68,8 @@ def queue_list(
     if data["state"] == "held" and lines:
         way = "/queue resume` in a chat on this session"
         way = f"steersman run --resume {row.session}`" if row.workflow else way
-        lines.append(f"Held: `{way} runs them.")
+        is_over = row.run in RUN.final
+        lines.append(f"Held: {discarding(row.session)}." if is_over else f"Held: `{way} runs them.")
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
 
 

@@ -21,7 +21,8 @@ from ...gateway.launch_options import LaunchOptions
 from ...gateway.reach import SessionReach
 from ...gateway.views.evidence import check_signature, kept_heads, sign, verified
 from ...gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
-from ...gateway.wording.formats import size_text
+from ...gateway.views.takeover import find_transcript, take_over, transcripts_in
+from ...gateway.wording.formats import age, iso, size_text
 from ...gateway.wording.redaction import redactor_of
 from ...journal import entries as e
 from ...journal.chain import ChainFault, ChainReport, Kept
@@ -34,7 +35,7 @@ from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED
 from ..options import Json, Session, argument, flag, option
-from ..output import escaped, show_either, show_lines, warn
+from ..output import escaped, show_document, show_either, show_lines, show_table, warn
 from ..stored import stored
 
 FORMATS = ("markdown", "json")
@@ -123,7 +124,12 @@ def export_session(
 
 
 def import_session(
-    file: Annotated[Path, argument("FILE", "A JSON file written by `export`.")],
+    file: Annotated[
+        str, argument("[FILE]", "A JSON file written by `export`; with --from, an id or `last`.")
+    ] = "",
+    source: Annotated[
+        str, option("AGENT", "Take over a session of claude, codex, opencode or pi.", "--from")
+    ] = "",
     new_id: Annotated[
         bool, flag("--new-id", "Import it under a new id if it exists already.")
     ] = False,
@@ -133,18 +139,29 @@ def import_session(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Import an exported session; runs nothing.
+    """Import an exported session, or the transcript of another agent; runs nothing.
 
-    A file that was changed after its export is refused.
+    A file that was changed after its export is refused. Without an id, `--from` lists the transcripts
+    of this folder, newest first.
 
     Example: steersman sessions import session.json
     """
     paths, here = Paths.of(os.environ), Path.cwd()
-    signer = check_signature(file, signers) if signers is not None else ""
-    data, agent = read_export(file), load(paths, here, os.environ).default_agent
+    if source:
+        if signers is not None:
+            raise UsageError("no agent signs its transcripts", "leave out `--signers`")
+        if file:
+            _take_over(paths, here, source, file, new_id, as_json)
+        else:
+            _list_transcripts(here, source, as_json)
+        return
+    if not file:
+        raise UsageError("which file?", "name one that `sessions export` wrote, or give `--from`")
+    signer = check_signature(Path(file), signers) if signers is not None else ""
+    data, agent = read_export(Path(file)), load(paths, here, os.environ).default_agent
     name = secrets.token_hex(4) if new_id else ""
     with closing(open_store(paths)) as store:
-        session, was_new = imported(store, data, str(file), str(here), agent, name)
+        session, was_new = imported(store, data, file, str(here), agent, name)
     text = (
         f"{session}: imported into {here}; nothing runs, and nothing is allowed that was allowed there. "
         f"`steersman chat --resume {session}` goes on with it."
@@ -154,6 +171,48 @@ def import_session(
     text += f" Signed by {signer}." if signer else ""
     about = {"signer": signer} if signer else {}
     show_either({"session": session, "new": was_new, **about}, text, as_json)
+
+
+def _list_transcripts(here: Path, agent: str, as_json: bool) -> None:
+    found, redactor = transcripts_in(agent, here, os.environ), redactor_of(os.environ)
+    if as_json:
+        views = [
+            {"id": listed.id, "updated": iso(listed.updated), "title": redactor.line(listed.title)}
+            for listed in found
+        ]
+        show_document({"agent": agent, "folder": str(here), "transcripts": views})
+        return
+    if not found:
+        warn(f"{agent} has no transcript of {here}; one of another folder is named by its id.")
+        return
+    now = time.time()
+    rows = [
+        (listed.id, age(now - listed.updated), redactor.line(listed.title) or "-")
+        for listed in found
+    ]
+    show_table(("TRANSCRIPT", "LAST CHANGE", "TITLE"), rows)
+    warn(f"`steersman sessions import --from {agent} ID` takes one over; `last` is the first.")
+
+
+def _take_over(paths: Paths, here: Path, agent: str, name: str, again: bool, as_json: bool) -> None:
+    listed, own = find_transcript(agent, name, here, os.environ), load(paths, here, os.environ)
+    with closing(open_store(paths)) as store:
+        done = take_over(store, agent, listed, here, own.default_agent, time.time(), again=again)
+    session, damaged = done["session"], done["damaged"]
+    parts = f"{counted(done['messages'], 'message')} and {counted(done['calls'], 'call')}"
+    lines = [f"{session} has this transcript already; `--new-id` imports it again."]
+    if done["new"]:
+        lines = [
+            f"{session}: {parts} of {agent}, in {done['folder']}; nothing runs, and nothing is allowed "
+            f"that was allowed there. `steersman chat --resume {session}` goes on with it."
+        ]
+    if done["new"] and done["earlier"]:
+        lines.append(f"Imported before, as it was then: {', '.join(done['earlier'])}.")
+    if skipped := [f"{number} of {kind}" for kind, number in done["skipped"].items()]:
+        lines.append(f"Left out, of unknown kinds: {', '.join(skipped)}.")
+    if more := done["damaged_count"]:
+        lines.append(f"Left out, {counted(more, 'damaged record')}: {'; '.join(damaged)}.")
+    show_either(done, "\n".join(map(redactor_of(os.environ).line, lines)), as_json)
 
 
 def verify_session(

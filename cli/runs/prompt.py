@@ -52,9 +52,11 @@ def ask_text(question: QuestionEvent) -> str:
 
 
 def answer_question(conversation: RunSession, question: QuestionEvent, text: str) -> bool:
-    """Answer a question with a text; False if the text is a message."""
+    """Answer a question with a text; False if the text is no answer to it."""
     if question["kind"] != "ask":
         return answered(conversation, question, text)
+    if not question["options"] and not conversation.texts.is_answer(text):
+        return False
     return conversation.answer(question["id"], text.strip())
 
 

@@ -17,7 +17,7 @@ from ...ports.awake import wait_awake
 from ...ports.tools.mcp_offer import OfferedTool
 from ...ports.tools.text import visible
 from ...ports.tools.thread_tool import failed
-from ...ports.tools.tool import TaskRun, ToolContext, kept_ends
+from ...ports.tools.tool import TaskRun, Tool, ToolContext, kept_ends
 from .foreign_schema import entries, foreign_fault
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NAME = 64  # characters of a name in a message
 _PROGRESS = 200  # characters of a report of progress
 
 
-class McpTool:
+class McpTool(Tool):
     """A tool of a server as it was when it was listed; see `Tool`.
 
     A call goes by what the server offers at that time: a tool that is gone fails, and the arguments are

@@ -10,9 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
-
-import typer
+from typing import TYPE_CHECKING, Any, cast
 
 from ... import __version__
 from ...cli.chat_options import work_folder
@@ -39,18 +37,10 @@ _NAME = 40  # characters of a client's name
 _PLAIN = re.compile(r"[^\w.-]+")
 
 
-def serve_mcp(
-    cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder in which workflows run.")
-    ] = None,
-    answer: Annotated[
-        bool,
-        typer.Option("--answer", help="Let the client answer questions about permissions, too."),
-    ] = False,
-) -> int:
+def serve_mcp(cwd: Path | None, *, may_answer: bool) -> int:
     """Serve an MCP client on standard input and output: it may say, steer, stop, inspect and run.
 
-    Example: steersman mcp --cwd ~/project
+    Workflows run in `cwd`; with `may_answer` it also answers questions about permissions.
     """
     if find_spec("mcp") is None:
         raise UsageError(
@@ -59,7 +49,7 @@ def serve_mcp(
         )
     environ, folder = os.environ, work_folder(cwd or Path.cwd())
     load(Paths.of(environ), folder, environ)  # reports mistakes in the configuration at once
-    tools = HomeTools(environ, folder, may_answer=answer)
+    tools = HomeTools(environ, folder, may_answer=may_answer)
 
     async def serve(lines: Lines, printer: Printer) -> None:
         from mcp.server.stdio import stdio_server

@@ -38,16 +38,17 @@ _NAME = 64  # characters of a server's name in a notice
 
 
 def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> McpServer:
-    """Return a configured server; `$NAME` in its headers is a variable of the environment."""
-    headers = {
-        key: Template(value).safe_substitute(environ) for key, value in settings.headers.items()
-    }
+    """Return a configured server, with the values of the variables that it names."""
+
+    def filled(pairs: Mapping[str, str]) -> dict[str, str]:
+        return {key: Template(value).safe_substitute(environ) for key, value in pairs.items()}
+
     return McpServer(
         name=name,
         command=settings.command,
         url=settings.url,
-        env=dict(settings.env),
-        headers=headers,
+        env=filled(settings.env),
+        headers=filled(settings.headers),
         timeout=settings.timeout,
         start_timeout=settings.start_timeout,
         wait=settings.wait,

@@ -101,13 +101,17 @@ def answer(
 
     Example: steersman sessions answer last q1 allow
     """
+    run = client.record().run if client.is_open else None
+    asking = run.questions.get(question) if run is not None else None
     reply = client.ask(m.Answer(question=question, choice=choice, reason=reason))
     if not reply.get("ok"):
         why = str(reply.get("reason", f"no question `{question}` is open"))
-        return Reply(
-            ok=False, data={"id": question, "reason": why}, text=f"{why[:1].upper()}{why[1:]}."
-        )
-    return Reply(data={"id": question, "choice": choice}, text=f"{question}: {choice}.")
+        text = f"{why[:1].upper()}{why[1:]}."
+        return Reply(ok=False, data={"id": question, "reason": why}, text=text)
+    text = f"{question}: {choice}."
+    if asking is not None:
+        text = f"{asking.step}: {' '.join(filter(None, (choice, reason)))}."
+    return Reply(data={"id": question, "choice": choice}, text=text)
 
 
 @command("busy", "settings", "Show or set what a message during a turn does.", is_shared=True)

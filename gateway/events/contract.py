@@ -277,7 +277,7 @@ class CompactedEvent(Stamp):
 
 
 class RevertedEvent(Stamp):
-    """Sent when files were restored."""
+    """Sent when a revert is done; `restored` and `kept` may both be empty."""
 
     type: Literal["reverted"]
     id: str  # the revert's id

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow, Store
 from ...machines.errors import StoreError, UnknownSession, UsageError
+from ...machines.lifecycles import RUN
 from ...workflows.home_folder import expanded
 from ...workflows.home_place import POSTGRES, home_place
 from ...workflows.paths import Paths, make_private
@@ -117,10 +118,11 @@ def depth_of(session: str, parents: Mapping[str, str]) -> int:
 def refuse_run(row: SessionRow) -> None:
     """Raise `UsageError` for a workflow's run, which no chat can resume."""
     if row.workflow:
+        is_over = row.run in RUN.final
+        resumes = "" if is_over else f"`steersman run --resume {row.session}` resumes it, "
         raise UsageError(
             f"session `{row.session}` is a run of the workflow `{row.workflow}`, not a chat",
-            f"`steersman run --resume {row.session}` resumes it, "
-            f"`steersman sessions show {row.session}` shows it",
+            f"{resumes}`steersman sessions show {row.session}` shows it",
         )
 
 

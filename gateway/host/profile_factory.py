@@ -156,7 +156,10 @@ class ProfileFactory:
         return self._profile(name, None, self._launch.model, chosen)
 
     def idle(self, record: SessionRecord) -> AgentProfile:
-        """Return the profile that owns a queue in which nothing can run."""
+        """Return the profile that owns a queue in which nothing can run, with the session's limits."""
+        settings = self._config.agents
+        is_configured = record.run is None and record.agent in settings
+        agent = settings[record.agent if is_configured else self._config.default_agent]
         return AgentProfile(
             name=record.agent,
             model=None,
@@ -164,6 +167,7 @@ class ProfileFactory:
             tools=(),
             permissions=Permissions(rules_of(self._config), holds=holds_of(self._config)),
             policy=Policy(max_queue_size=self._config.auto_queue.max_queue_size),
+            limits=self._limits(agent),
         )
 
     def run(
@@ -300,7 +304,7 @@ class ProfileFactory:
         window = (choice.config.context_window if choice else None) or 0
         tools = tuple(tool for tool in agent.tools if tool in self._tools or tool in TOOLS)
         server_tools = tuple(tool for tool in agent.tools if tool.startswith(REMOTE))
-        compaction, limits = self._config.compaction, agent.limits or self._config.limits
+        compaction = self._config.compaction
         otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
         routes, notice = routes_of(self._config, chosen_routes)
         if notice:
@@ -321,7 +325,7 @@ class ProfileFactory:
                 is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
             ),
             progress=self._config.progress.policy,
-            limits=convert(limits, Limits, from_attributes=True),
+            limits=self._limits(agent),
             result_limits=ResultLimits(
                 usual=agent.model_limit or self._config.tools.model_limit,
                 tools=tuple(self._config.tools.model_limits.items()),
@@ -331,6 +335,10 @@ class ProfileFactory:
             goals=goal_policy(self._config, choice),
             judge=partial(self._judge, model),
         )
+
+    def _limits(self, agent: AgentSettings) -> Limits:
+        """Return the limits of a session of an agent: its own, or those of every session."""
+        return convert(agent.limits or self._config.limits, Limits, from_attributes=True)
 
     def _policy(self, agent: AgentSettings) -> Policy:
         """Return how a session of an agent routes messages."""

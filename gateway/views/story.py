@@ -17,8 +17,9 @@ from ...journal.store import SessionRow, Store, StoredEntry
 from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
-from ...machines.lifecycles import ITEM, TURN
+from ...machines.lifecycles import ITEM, RUN, TURN
 from ...machines.protocol import exit_words
+from ..wording.acknowledgement import discarding
 from ..wording.formats import iso, one_line, plain_words
 from ..wording.redaction import Redactor
 from .dump import Trace
@@ -287,6 +288,9 @@ def _doing(turn: TurnRecord) -> str:
 def _resume(record: SessionRecord, is_owned: bool) -> str:
     if is_owned:
         return f"`/queue resume` there, or `steersman queue resume --session {record.id}`"
+    if record.run is not None:
+        is_over = record.run.state in RUN.final
+        return discarding(record.id) if is_over else f"`steersman run --resume {record.id}`"
     return f"`steersman chat --resume {record.id}`, and there `/queue resume`"
 
 

@@ -175,6 +175,7 @@ REJECTIONS: dict[str, str] = {
     "mailbox_full": "too many messages have not been read yet",
     "no_subagent": "no subagent of that name works",
     "not_allowed": "you may not do that here",
+    "question_open": "a step asks something",
     "queue_full": "the queue is full",
     "refused": "the routing table refuses it",
     "run_succeeded": "the run has succeeded",
@@ -184,6 +185,11 @@ REJECTIONS: dict[str, str] = {
     "unknown_command": "there is no such command",
 }
 """Why a message was not accepted, as people read it, by the `reason` of a `rejected` event."""
+
+
+def discarding(session: str) -> str:
+    """Say what becomes of messages that wait in a run that has succeeded: nothing runs them."""
+    return f"`steersman queue discard {session}` deletes them: the run has succeeded"
 
 
 def waiting_text(session: str, *, is_run: bool) -> str:

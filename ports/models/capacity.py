@@ -20,6 +20,7 @@ Get = Callable[[str], Awaitable[Any]]
 
 _KNOCK = 0.05  # seconds that a port of this machine gets to accept
 _LISTEN = 0.5  # seconds that an open port gets to list its models
+_PATIENCE = 3.0  # the same for the server of the model that is used: it may be at work
 _MOST = 1 << 18  # bytes of the list
 _SIZE = lazy_pattern(r"(?<![\w.])(\d+(?:\.\d+)?)\s?([bBmM])(?![a-zA-Z0-9])")
 _FIELDS = (
@@ -74,7 +75,8 @@ def parameters_of(base_url: str, model: str) -> float:
     """
     url = urlsplit(base_url)
     if url.scheme == "http" and url.hostname in ("127.0.0.1", "localhost", "::1"):
-        listed = listed_here(url.hostname, url.port or 80, f"{url.path.rstrip('/')}/models")
+        path = f"{url.path.rstrip('/')}/models"
+        listed = listed_here(url.hostname, url.port or 80, path, _PATIENCE)
         sizes = [count(entry, "meta", "n_params") for entry in _about(model, listed)]
         if found := max(sizes, default=0):
             return float(found)
@@ -88,22 +90,40 @@ def parameters_in(name: str) -> float:
     return max(sizes, default=0.0)
 
 
-def listed_here(host: str, port: int, path: str) -> list[dict[str, Any]]:
+def listed_here(host: str, port: int, path: str, patience: float = _LISTEN) -> list[dict[str, Any]]:
     """Return the models that a server on this machine lists; none without an answer. Blocks.
 
-    A closed port costs well under a millisecond, and no HTTP client is imported.
+    A closed port costs well under a millisecond, and no HTTP client is imported. One that is open gets
+    `patience` seconds to answer.
     """
     asked = f"GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nAccept: application/json\r\n\r\n"
     received = b""
     try:
         with socket.create_connection((host, port), _KNOCK) as connection:
-            connection.settimeout(_LISTEN)
+            connection.settimeout(patience)
             connection.sendall(asked.encode())
             while len(received) < _MOST and (piece := connection.recv(65_536)):
                 received += piece
-        return tables(table(parse_json(received.partition(b"\r\n\r\n")[2])).get("data"))
+                if received.endswith(b"\r\n0\r\n\r\n"):
+                    break
+        return tables(table(parse_json(_body(received))).get("data"))
     except (OSError, ValueError):
         return []
+
+
+def _body(answer: bytes) -> bytes:
+    """Return what an answer carries, also in chunks that nobody asked for. Raises `ValueError`."""
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    if b"transfer-encoding: chunked" not in head.lower():
+        return rest
+    body = b""
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        count = int(size.partition(b";")[0], 16)
+        body, rest = body + rest[:count], rest[count + 2 :]
+        if not count:
+            break
+    return body
 
 
 def _about(model: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:

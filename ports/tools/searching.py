@@ -13,7 +13,7 @@ from .arguments import declare, fault_of
 from .place import find_place, resolve
 from .shell import ProcessRun
 from .text import join_ends, shown
-from .tool import ToolContext, ToolResources, ToolRun
+from .tool import Tool, ToolContext, ToolResources, ToolRun
 
 _PROGRAM = Path(__file__).with_name("search_program.py")
 _TIMEOUT = 20.0  # seconds
@@ -24,7 +24,7 @@ _ENDS: dict[str, tuple[m.ToolStatus, str]] = {
 }
 
 
-class SearchTool:
+class SearchTool(Tool):
     """Searches text files in a separate process; see `Tool`."""
 
     schema = declare(

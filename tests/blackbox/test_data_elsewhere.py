@@ -176,7 +176,6 @@ def test_an_editor_begins_a_session(place: Place, serve) -> None:
     assert place.stored(answers[2]["sessionId"])["folder"] == str(place.folder)
 
 
-@checks_data("mcp")
 def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
     """The session that an MCP client is told of is that of the store."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}}
@@ -199,6 +198,17 @@ def test_a_program_sees_the_sessions(place: Place, session: str) -> None:
     assert first["result"]["serverInfo"]["name"] == "steersman"
     (known,) = second["result"]["structuredContent"]["sessions"]
     assert (known["id"], known["folder"]) == (session, str(place.folder))
+
+
+@checks_data("mcp import")
+def test_a_server_is_taken_over(place: Place) -> None:
+    """What another program's file says of it becomes a table of one's own configuration."""
+    servers = {"odd": {"command": "python3", "args": ["-m", "odd"], "env": {"LEVEL": "3"}}}
+    (place.folder / "servers.json").write_text(json.dumps({"mcpServers": servers}))
+    ran = place.run("mcp", "import", "servers.json", "--yes")
+    assert ran.returncode == 0, ran.stderr
+    kept = tomllib.loads((place.home / "config.toml").read_text("utf-8"))["mcp"]
+    assert kept == {"odd": {"command": ["python3", "-m", "odd"], "env": {"LEVEL": "3"}}}
 
 
 # Queues and goals ---------------------------------------------------------------------------------
@@ -348,6 +358,11 @@ def test_the_configuration(place: Place) -> None:
     found = shown["config"]["busy_input_mode"], shown["sources"]["busy_input_mode"]
     assert found == ("steer", str(file))
     assert str(file) in told(place, "config", "path")
+    assert told(place, "config", "path", "user") == f"{file}\n"
+    (place.folder / ".mcp.json").write_text("{}")
+    assert told(place, "config", "path", "project").endswith("/steersman.toml\n")
+    (place.folder / ".mcp.json").unlink()
+    assert "there are cache, state" in place.run("config", "path", "usr").stderr
     paths = {path["what"]: path for path in printed(place, "config", "path", "--json")["paths"]}
     assert (paths["user"]["path"], paths["project"]["exists"]) == (str(file), False)
     assert printed(place, "config", "check", "--json") == {

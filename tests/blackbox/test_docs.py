@@ -30,6 +30,8 @@ def test_every_page_is_listed_and_shown(place: Place) -> None:
     [
         ("worklows", "did you mean `workflows`?"),
         ("queue", "most about it is in `"),
+        ("cost", "`\n  most about it is in `models`, "),
+        ("backup", "`\n  most about it is in `operations`, "),
         ("xyzzy", "`steersman docs` lists them"),
         ("../README", "lists them"),
     ],

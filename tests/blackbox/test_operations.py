@@ -144,10 +144,14 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
 
 
 @needing("sqlite3")
+@pytest.mark.parametrize("is_lost", [False, True])
 def test_a_home_is_backed_up_while_it_works(
-    place: Place, serve, begin: Begin, tmp_path: Path
+    place: Place, serve, begin: Begin, tmp_path: Path, is_lost: bool
 ) -> None:
-    """It comes back as it was at that moment, with its devices; what ran then was interrupted."""
+    """It comes back as it was at that moment, with its devices; what ran then was interrupted.
+
+    Also where nothing of it is left.
+    """
     model = serve(Text("Good day.", match="first"), Hang(match="second"), Text("Later.", times=0))
     web = begin()
     web.pair("phone")
@@ -156,12 +160,19 @@ def test_a_home_is_backed_up_while_it_works(
     web.until(session, "turn_ended")
     web.ask("POST", f"sessions/{session}/messages", {"text": "second"})
     model.wait_requests(2)
-    run(place, "backup", BACKUP=tmp_path)
+    backup = tmp_path / "backup"
+    backup.mkdir()
+    run(place, "backup", BACKUP=backup)
+    assert (backup / "journal.db").stat().st_mode & 0o077 == 0
     web.ask("POST", f"sessions/{session}/stop")
     third = web.ask("POST", f"sessions/{session}/messages", {"text": "third"})
     web.until(session, "turn_ended", third.data["seq"])
     place.run("devices", "revoke", "phone")
-    assert run(place, "restore", BACKUP=tmp_path).endswith("\nevery journal can be read\n")
+    assert place.run("serve", "stop").returncode == 0
+    if is_lost:
+        shutil.rmtree(place.home / "state")
+        assert "there is no session here" in place.run("home", "check").stdout
+    assert run(place, "restore", BACKUP=backup).endswith("\nevery journal can be read\n")
     again = begin()
     again.token = web.token
     found = again.ask("GET", f"sessions/{session}").data

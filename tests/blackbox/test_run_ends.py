@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Gate, Place
+from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text
 from support.patience import seconds
 
@@ -211,3 +211,92 @@ def test_a_question_that_nobody_can_answer_has_an_exit_code(place: Place) -> Non
     )
     ran = place.run("run", "ask.toml")
     assert (ran.returncode, "no person can be asked" in ran.stdout + ran.stderr) == (4, True)
+
+
+def test_a_step_behind_a_blocked_one_says_so(place: Place) -> None:
+    """Only the step that failed is said to have failed."""
+    (place.folder / "chain.toml").write_text(
+        '[workflow]\nname = "chain"\n'
+        '[[step]]\nid = "a"\nrun = ["false"]\n'
+        '[[step]]\nid = "b"\nneeds = ["a"]\nrun = ["true"]\n'
+        '[[step]]\nid = "c"\nneeds = ["b"]\nrun = ["true"]\n'
+    )
+    ran = place.run("run", "chain.toml")
+    assert "not run: b: step `a` failed" in ran.stderr
+    assert "not run: c: step `b` was blocked" in ran.stderr
+
+
+CHOOSING = """
+[workflow]
+name = "choosing"
+[[step]]
+id = "sure"
+ask = { text = "Go on?", options = ["yes", "no", "later"] }
+[[step]]
+id = "name"
+needs = ["sure"]
+ask = { text = "Which name?", options = [] }
+[[step]]
+id = "after"
+needs = ["name"]
+run = ["touch", "went-on"]
+"""
+
+
+def test_a_typed_line_that_is_no_option_is_refused_and_no_message(place: Place) -> None:
+    """A typo leaves the question open; a command passes; an interrupt word stops at free text, too."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    terminal = Terminal(place, (*COMMAND, "run", "ask.toml"))
+    try:
+        terminal.wait("3. later")
+        terminal.type("yess\r")
+        terminal.wait("A step asks something, so the message was not accepted. Your text: yess")
+        terminal.type("yes\r")
+        terminal.wait("name asks")
+        terminal.type("just stop\r")
+        assert terminal.process.wait(seconds(30)) == 130
+    finally:
+        terminal.close()
+    assert not (place.folder / "went-on").exists()
+    listed = json.loads(place.run("queue", "list", "--session", "last", "--json").stdout)
+    assert [item["text"] for item in listed["items"]] == ["run choosing"]
+
+
+def test_what_is_said_at_a_question_is_refused_and_decides_nothing(place: Place) -> None:
+    """Who may only speak could answer else; the refusal names the options and the ways."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
+    place.chats.append(run)
+    sure = run.wait("question")
+    for text in ("yess", "yes", "I don't know"):
+        run.send(text)
+        refused = run.wait("rejected", text=text)
+        assert refused["reason"] == "question_open"
+        assert "with one of: yes, no, later; `/queue TEXT`" in refused["hint"]
+    run.send(f"/answer {sure['id']} later")
+    assert run.wait("result", ok=True)["text"] == "sure: later."
+    name = run.wait("question")
+    run.send(f"/answer {name['id']} just stop")
+    assert run.wait("result", ok=True)["text"] == "name: just stop."
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+
+
+def test_a_message_left_in_a_succeeded_run_names_the_way_that_works(place: Place) -> None:
+    """No agent took it and none will: the list and `why` say how it is deleted, and that does it."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
+    place.chats.append(run)
+    sure = run.wait("question")
+    run.send("/queue add for nobody")
+    run.wait("result", ok=True)
+    run.send(f"/answer {sure['id']} yes")
+    name = run.wait("question")
+    run.send(f"/answer {name['id']} it")
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+    hint = f"`steersman queue discard {run.session}`"
+    assert hint in place.run("queue", "list", "--session", run.session).stdout
+    assert hint in place.run("why", run.session, "#2").stdout
+    assert place.run("queue", "discard", run.session).returncode == 0
+    assert "for nobody" not in place.run("queue", "list", "--session", run.session).stdout

@@ -16,7 +16,7 @@ import pytest
 from blackbox.terminal import Terminal
 from jsonschema import Draft202012Validator
 from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Chat, Gate, Place, wait_gone
-from support.model_server import Door, Text, Tools
+from support.model_server import Door, Hang, Text, Tools
 from support.patience import seconds
 from support.served import Follower, Served
 from support.until import until
@@ -227,6 +227,7 @@ def test_every_operation_answers_as_described(serve, served: Start, gate: Gate) 
     for place in ("schedules", "machines", f"{here}/why"):
         api.ask("GET", place)
     others = [str(api.ask("POST", "sessions", {"folder": folder})["id"]) for _ in range(3)]
+    api.ask("GET", f"{here}/diff?other={others[0]}")
     listed = list[str]()
     words = "limit=2"
     while words:
@@ -511,6 +512,23 @@ def at_keyboard(place: Place) -> Generator[Callable[..., Terminal]]:
             return terminal
 
         yield start
+
+
+def test_a_saved_queue_that_is_resumed_is_said_once(
+    place: Place, serve, served: Start, at_keyboard
+) -> None:
+    """The message of a turn that a crash cut off begins a turn again: a terminal shows it once."""
+    model = serve(Hang(times=1), Text("Done."))
+    chat = place.chat()
+    chat.send("name the planets")
+    model.wait_requests(1)
+    chat.kill()
+    served()
+    terminal = at_keyboard("chat")
+    terminal.wait("runs in `steersman serve`")
+    terminal.type("/queue resume\r")
+    terminal.wait("Done.")
+    assert terminal.shown().count("user: name the planets") == 1
 
 
 def finished_run(place: Place) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Limits of tokens and money stop the work, say so, and hold what waits; nothing is lost by it."""
 
+import json
 import re
 
 from support.driver import Place
@@ -36,6 +37,22 @@ def test_a_limit_stops_and_holds_and_more_can_be_granted(place: Place, serve) ->
         again.wait("turn_ended", status="completed")
     assert len(server.requests) == 4
     assert again.close() == 0
+
+
+def test_a_session_that_no_program_has_open_has_the_same_limits(place: Place, serve) -> None:
+    """`steersman sessions limits` shows what `/limits` does: of its agent, else of every session."""
+    agent = '[agents.scout]\nmodel = "main"\nlimits = { max_tokens = 9000 }\n'
+    serve(ANSWER, rest=f"[limits]\nmax_tokens = 7000\n{agent}")
+    for options, limit in (((), "7,000"), (("--agent", "scout"), "9,000")):
+        chat = place.chat(*options)
+        chat.send("one")
+        chat.wait("turn_ended", status="completed")
+        shown = chat.ask("/limits")
+        assert shown["text"] == f"tokens   2,020 of {limit}"
+        assert chat.close() == 0
+        assert place.run("sessions", "limits", chat.session).stdout == f"{shown['text']}\n"
+        found = place.run("sessions", "limits", chat.session, "--json")
+        assert json.loads(found.stdout) == shown["data"]
 
 
 def test_a_child_uses_what_its_parent_may(place: Place, serve) -> None:

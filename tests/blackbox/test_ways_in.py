@@ -135,7 +135,8 @@ def test_an_untrusted_folder_decides_nothing(place: Place, serve: Any) -> None:
     chat = place.chat()
     chat.completes("hello")
     said = str([event.get("text") for event in chat.events])
-    assert "is not trusted" in said
+    assert "steersman.toml is not trusted" in said
+    assert ".mcp.json is not trusted: `mcp` not applied" in said
     for name in ("permission_mode", "checkpoints", "home", "schedule"):
         assert f"`{name}" in said
     rules = chat.ask("/permissions")["data"]["rules"]

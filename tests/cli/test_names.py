@@ -18,6 +18,7 @@ OTHERS = {
     *("SEQ|TIME", "A B", "MESSAGE", "last|undo [PATH]", "@NAME"),  # inside a session
     "[restore ID|empty]",  # of the trash
     "[TOPIC]",  # a page
+    "[WHAT]",  # a path of the configuration
     *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE", "TIME"),  # taken as it is
     *("PATTERN", "WHAT MATTERS", "allow|always|deny|change|ANSWER"),
     "PATTERN|REASON|JSON",

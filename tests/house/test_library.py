@@ -23,7 +23,7 @@ MODULES = {
     "steersman.testing": steersman.testing,
 }
 """The public modules; what each exports is in its `__all__`."""
-FOR_THE_RUNTIME = {"FunctionTool": {"begin", "called_apart", "fault", "on", "start"}}
+FOR_THE_RUNTIME = {"FunctionTool": {"begin", "called_apart", "fault", "look_up", "on", "start"}}
 """Methods of public classes that the runtime calls, and no program."""
 
 

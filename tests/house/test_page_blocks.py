@@ -65,6 +65,7 @@ NOT_TYPED = {
     r"chat --(agent forecaster|model parrot)|plugins list": "needs a package: blackbox/test_plugins.py",
     r"sessions (export|import) .*--sign|sessions (verify|diff) .*(\b[0-9a-f]{8}\b|--heads)": "needs a "
     "key, two sessions, or what was kept: tests/cli/test_session_changes.py, blackbox/test_twins.py",
+    r"mcp import": "needs another program's file: tests/extensions/mcp/test_import.py has some",
     r"simulate (fix-tests|fragile.toml)": "takes long, or needs a file: tests/blackbox/test_simulate.py",
 }
 """Commands that are not typed here, by how they go on after `steersman`, and why."""
@@ -234,6 +235,7 @@ REFUSED = {
     "queue steer 2|sessions answer|node evict": "open",
     "queue (resume|restore|discard)": "",
     "queue keep": "is not offered",
+    "sessions import --from": "keeps nothing",
     "sessions import": "another session",
     "sessions delete": "nothing was deleted",
     "send last also": "finalized",

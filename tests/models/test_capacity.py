@@ -26,14 +26,25 @@ def test_a_name_may_say_it(name: str, size: float) -> None:
     assert parameters_in(name) == size
 
 
-def test_a_server_on_this_machine_is_asked() -> None:
-    """It knows better than the name; one that does not answer counts for nothing."""
+@pytest.mark.parametrize("how", ["to its end", "of a length", "in chunks"])
+def test_a_server_on_this_machine_is_asked(how: str) -> None:
+    """However it answers, it knows better than the name; one that does not counts for nothing."""
     listed = {"data": [{"id": "qwen", "meta": {"n_params": 1_543_714_304}}]}
 
     class Handler(BaseHTTPRequestHandler):
+        if how != "to its end":
+            protocol_version = "HTTP/1.1"
+
         def do_GET(self) -> None:
             body = json.dumps(listed).encode()
             self.send_response(200 if self.path == "/v1/models" else 404)
+            if how == "of a length":
+                self.send_header("Content-Length", str(len(body)))
+            if how == "in chunks":
+                self.send_header("Transfer-Encoding", "chunked")
+                half = len(body) // 2
+                parts = (body[:half], body[half:], b"")
+                body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
             self.end_headers()
             self.wfile.write(body)
 

@@ -265,6 +265,75 @@ def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, bro
     assert not (place.folder / "new.txt").exists()
 
 
+def test_a_revert_of_nothing_is_no_revert(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """Nor is one that keeps every file: only a restored file is shown as reverted."""
+    write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
+    serve(Tools([write], match="begin", times=1), Text("Done."))
+    web = served()
+    one, session = begun(browser, web)
+    for typed, answer in (
+        ("/revert", "There is nothing to revert."),
+        ("/revert undo", "There is no revert to undo."),
+    ):
+        one.type("#input", f"{typed}{ENTER}")
+        notes = "[...document.querySelectorAll('.entries .note')]"
+        one.wait(f"{notes}.some((note) => note.textContent.includes(arguments[0]))", answer)
+    assert one.texts(".card") == []
+    say(web, session, "begin")
+    one.click(".question button.accent")
+    one.wait("document.querySelector('.turn-ended')")
+    (place.folder / "new.txt").write_text("mine")
+    one.type("#input", f"/revert{ENTER}")
+    one.wait_text("new.txt", ".card")
+    assert one.texts(".card header") == ["Nothing was reverted"]
+    assert (place.folder / "new.txt").read_text() == "mine"
+
+
+AT_END = (
+    "(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2)"
+    "(document.querySelector('.scroller'))"
+)
+DRAWN = (
+    "window.isDrawn = false; const frames = (left) => left"
+    " ? requestAnimationFrame(() => frames(left - 1)) : (window.isDrawn = true); frames(4);"
+)
+
+
+@pytest.mark.parametrize("layout", ["", "scroller.scrollTop;"], ids=["later", "at once"])
+def test_the_end_stays_in_view_until_a_person_scrolls(
+    serve, served: Start, browser: Open, layout: str
+) -> None:
+    """A card below that goes away moves the view, and so does what comes just then: no person did."""
+    serve(Text("\n\n".join(f"Line {number}." for number in range(60))))
+    web = served()
+    one, session = begun(browser, web)
+    one.resize(1100, 800)
+    say(web, session, "begin")
+    one.wait("document.querySelector('.turn-ended')")
+    one.run(
+        "const card = document.createElement('div'); card.style = 'height: 250px'; card.id = 'card';"
+        f"document.querySelector('.dock').append(card); {DRAWN}"
+    )
+    one.wait(f"window.isDrawn && {AT_END}")
+    one.run(
+        "const [scroller, entries] = ['.scroller', '.entries'].map((at) => document.querySelector(at));"
+        "const append = () => { const more = document.createElement('p');"
+        f" more.style = 'height: 400px'; entries.append(more); {DRAWN} }};"
+        "scroller.addEventListener('scroll', append, { once: true, capture: true });"
+        f"window.isDrawn = false; document.getElementById('card').remove(); {layout}"
+    )
+    one.wait("window.isDrawn")
+    assert one.run(f"return {AT_END}")
+    up = {"type": "scroll", "origin": "viewport", "x": 600, "y": 300, "deltaX": 0, "deltaY": -300}
+    one.call("POST", "/actions", {"actions": [{"type": "wheel", "id": "w", "actions": [up]}]})
+    one.wait(f"!{AT_END}")
+    say(web, session, "again")
+    one.wait("document.querySelector('.latest').checkVisibility()")
+    assert not one.run(f"return {AT_END}")
+
+
 @pytest.mark.nightly
 def test_by_keyboard_alone(serve, served: Start, browser: Open, gate: Gate) -> None:
     """Questions are answered, messages moved, edited and dropped without a pointer; the focus stays."""

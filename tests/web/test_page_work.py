@@ -1,5 +1,6 @@
 """The page at work: goals, subagents, questions of every kind, schedules, messages that are edited."""
 
+import signal
 from datetime import datetime, timedelta
 
 import pytest
@@ -164,6 +165,32 @@ def test_a_workflow_asks_and_a_page_answers(
     assert "dark red" in str(steps["paint"])
     assert "the first one, red" in str(steps["name"])
     assert run.close() == 0
+    one.wait_text("A run of the workflow choosing: succeeded.", ".not-open")
+    assert one.texts(".not-open code, .not-open button") == []
+    assert not one.run("return document.querySelector('.composer').checkVisibility()")
+
+
+def test_a_run_that_no_program_has_open_promises_nothing(
+    place: Place, serve, served: Start, browser: Open, gate: Gate
+) -> None:
+    """The page says how it ended and which command resumes it: no message and no button does."""
+    serve(Text("Hello."))
+    step = f"""id = "wait"\nrun = ["sh", "-c", \'\'\'{gate.command}\'\'\']\n"""
+    (place.folder / "halting.toml").write_text(f'[workflow]\nname = "halting"\n[[step]]\n{step}')
+    web = served()
+    run = place.job("halting.toml")
+    gate.wait()
+    one, late = browser(web), browser(web, "laptop")
+    open_session(one, web, run.session)
+    one.wait("document.querySelector('.composer').checkVisibility()")
+    assert run.signal(signal.SIGINT) == 130
+    open_session(late, web, run.session)
+    for page in (one, late):
+        page.wait_text("A run of the workflow halting: interrupted.", ".not-open")
+        assert page.texts(".not-open code") == [f"steersman run --resume {run.session}"]
+        assert page.texts(".not-open button") == []
+        assert not page.run("return document.querySelector('.composer').checkVisibility()")
+        assert page.complaints() == []
 
 
 def test_what_a_schedule_did_is_beside_the_sessions(
@@ -380,3 +407,17 @@ def test_a_subagent_is_shown_asks_answers_and_is_stopped(
     one.wait_text("There are 42.", ".answer")
     one.wait_text("A subagent of its session", ".not-open")
     assert one.complaints() == []
+
+
+def test_a_cost_has_no_currency(serve, served: Start, browser: Open) -> None:
+    """Prices are in whatever currency a person has: the page shows the number that `/usage` does."""
+    price = "[models.main.price]\ninput = 10.0\noutput = 100.0\n"
+    serve(Text("Done.", usage={"input": 20, "output": 4, "cached": 0}), rest=price)
+    web = served()
+    one, session = begun(browser, web)
+    say(web, session, "go on")
+    one.wait_text("cost 0.0006", ".turn-ended")
+    one.wait_text("cost0.0006", ".panel .facts")
+    used = web.ask("POST", f"sessions/{session}/commands", {"name": "usage", "arguments": {}})
+    assert "cost 0.0006" in str(used.data)
+    assert "$" not in one.run("return document.body.innerText")

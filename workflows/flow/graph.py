@@ -91,19 +91,24 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return found
 
 
+def shared_ids(steps: Sequence[StepSpec]) -> Iterator[Problem]:
+    """Find ids that two steps share."""
+    seen = set[str]()
+    for step in steps:
+        if step.id in seen:
+            hint = "each step needs a unique id"
+            yield Problem(("step", step.number, "id"), f"there are two steps `{step.id}`", hint)
+        seen.add(step.id)
+
+
 def order_problems(
     steps: Sequence[StepSpec], broken: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
-    """Find ids that two steps share, unknown needs, and cycles.
+    """Find unknown needs and cycles of steps with unique ids.
 
     `broken` are ids of steps that are there, and wrong.
     """
-    first: dict[str, StepSpec] = {}
-    for step in steps:
-        if step.id in first:
-            hint = "each step needs a unique id"
-            yield Problem(("step", step.number, "id"), f"there are two steps `{step.id}`", hint)
-        first.setdefault(step.id, step)
+    first = {step.id: step for step in steps}
     for step in steps:
         yield from _needs_problems(step, first, broken)
     known = {name: [need for need in step.needs if need in first] for name, step in first.items()}

@@ -28,7 +28,7 @@ from ..json_schema import schema_problems
 from ..problem import Problem, Where, dotted
 from ..suggestions import suggested
 from ..typed_table import known_keys, read_table
-from .graph import order_problems
+from .graph import order_problems, shared_ids
 from .scope import (
     TemplatePlace,
     TemplateUse,
@@ -444,6 +444,9 @@ def _problems_together(
         if name in spec.variables:
             message = f"`{name}` is required and has a default"
             yield Problem(("workflow", "required", number), message, "remove one of them")
+    if len({step.id for step in spec.steps}) < len(spec.steps):
+        yield from shared_ids(spec.steps)
+        return  # what else is found would be of the wrong one of two steps
     yield from order_problems(spec.steps, broken)
     yield from use_problems(uses, spec.steps, (*spec.variables, *spec.required), broken)
     yield from item_problems(spec)

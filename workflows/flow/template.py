@@ -170,7 +170,9 @@ def parse_expression(text: str) -> nodes.Template:
         parser = Parser(ENVIRONMENT, text, state="variable")
         expression = parser.parse_expression()
         if not parser.stream.eos:
-            raise TemplateError(f"continues after its end: `{parser.stream.current.value}`")
+            rest = str(parser.stream.current.value)
+            hint = "`==` compares" if rest == "=" else ""
+            raise TemplateError(f"continues after its end: `{rest}`", hint)
     except TemplateSyntaxError as error:
         raise TemplateError(_sentence(error, "expression"), line=error.lineno) from error
     except (RecursionError, ValueError, MemoryError) as error:

@@ -62,7 +62,6 @@ async def calling(place: Place, *options: str) -> AsyncGenerator[Caller]:
             yield Caller(client)
 
 
-@pytest.mark.checks_data("mcp")
 def test_what_is_said_is_said_under_a_name_of_its_own(place: Place, serve: Any) -> None:
     """A message is answered, queued, steered and explained; each has the client's name."""
     door = Door()

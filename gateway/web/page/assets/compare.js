@@ -58,16 +58,17 @@ export class CompareView {
   close() {}
 
   pick(at) {
+    if (!this.found) return;
     this.at = Math.min(this.count - 1, Math.max(0, at));
     const { common, is_same: isSame, steps } = this.found;
     this.slider.value = String(this.at + 1);
     this.words.textContent = `step ${this.at + 1} of ${this.count} · ${isSame ? "the same in all" : `the same for ${counted(common, "step")}`}`;
-    const shown = [];
+    const drawn = [];
     for (let row = Math.max(0, this.at - AROUND); row <= Math.min(this.count - 1, this.at + AROUND); row += 1) {
-      shown.push(el(`li${row === this.at ? ".is-chosen" : ""}${!isSame && row === common ? ".is-parting" : ""}`, { "aria-current": row === this.at ? "step" : null },
+      drawn.push(el(`li${row === this.at ? ".is-chosen" : ""}${!isSame && row === common ? ".is-parting" : ""}`, { "aria-current": row === this.at ? "step" : null },
         steps.map((one) => this.step(one[row], row === one.length))));
     }
-    fill(this.rows, shown);
+    fill(this.rows, drawn);
   }
 
   step(one, isEnd) {

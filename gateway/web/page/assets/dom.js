@@ -178,6 +178,9 @@ export function ago(seconds) {
 export const amount = (count) =>
   count < 1000 ? String(count) : count < 1e6 ? `${(count / 1000).toFixed(count < 10000 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
 
+/** A cost as the terminal writes it: in whatever currency the prices are configured in. */
+export const money = (cost) => cost.toFixed(cost < 1 ? 4 : 2);
+
 export const seconds = (count) =>
   count < 60 ? `${count < 10 ? count.toFixed(1) : Math.round(count)} s` : `${Math.floor(count / 60)} min ${Math.round(count % 60)} s`;
 

@@ -15,6 +15,10 @@ const WAYS = [["auto", "Auto", "The session decides by its rules"], ["steer", "S
 
 export const nameOf = (row) => row.name || row.title || row.folder.split("/").filter(Boolean).pop() || row.id;
 
+/** What a workflow's run is that no program has open, and what resumes it: a message does not. */
+const runWords = ({ id, workflow, result }) => [el("span", `A run of the workflow ${workflow}: ${result || "cut off"}.`),
+  result !== "succeeded" && el("span", el("code", `steersman run --resume ${id}`), result === "failed" ? " repeats the failed work." : " resumes it.")];
+
 export class SessionView {
   constructor(id) {
     this.id = id;
@@ -64,7 +68,8 @@ export class SessionView {
     this.node = el("main.session", this.header, el("div.session-body", el("div.talk", this.connection, this.progress, this.scroller, this.dock), this.panel));
     this.transcript = new Transcript(this.entries, this);
     this.staysAtEnd = true;
-    const keep = new ResizeObserver(() => this.staysAtEnd && (this.scroller.scrollTop = this.scroller.scrollHeight));
+    this.placed = this.place();
+    const keep = new ResizeObserver(() => this.staysAtEnd && this.toEnd());
     for (const part of [this.scroller, this.entries, this.pending]) keep.observe(part);
     this.scroller.addEventListener("scroll", () => this.onscroll(), { passive: true });
     this.node.addEventListener("keydown", (event) => event.key === "Escape" && this.togglePanel(false));
@@ -219,15 +224,23 @@ export class SessionView {
     this.latest.hidden = true;
     this.staysAtEnd = true;
     this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.placed = this.place();
   }
 
+  place() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    return { scrollTop, scrollHeight, clientHeight };
+  }
+
+  /** A person scrolled, or the layout did: where more room is seen or less is there, the end comes down. */
   onscroll() {
-    const { scrollTop } = this.scroller;
+    const [was, now] = [this.placed, this.place()];
+    const isByLayout = now.clientHeight > was.clientHeight || now.scrollHeight < was.scrollHeight;
     if (this.isAtEnd()) {
       this.latest.hidden = true;
       this.staysAtEnd = true;
-    } else if (scrollTop < this.lastTop) this.staysAtEnd = false;
-    this.lastTop = scrollTop;
+    } else if (now.scrollTop < was.scrollTop && !isByLayout) this.staysAtEnd = false;
+    this.placed = now;
     if (this.scroller.scrollTop < 300 && this.stream?.oldest > 0 && this.isFirst) this.loadOlder();
   }
 
@@ -323,6 +336,11 @@ export class SessionView {
     this.drawState();
   }
 
+  onrun(result) {
+    this.row.result = result;
+    this.drawState();
+  }
+
   ongoal(event) {
     this.goal.show(event);
   }
@@ -356,8 +374,10 @@ export class SessionView {
       this.stopButton.hidden = this.ways.hidden = !this.isBusy;
     }
     if (row.parent) return;
+    if (this.input) this.input.form.hidden = Boolean(row.workflow) && !isOpen; // a message would be refused
     this.notOpen.hidden = isOpen && !isOver;
     if (isOver) fill(this.notOpen, el("span", "This session has ended."));
+    else if (!isOpen && row.workflow) fill(this.notOpen, runWords(row));
     else if (!isOpen) {
       fill(this.notOpen, el("span", "No program has this session open; a message opens it."),
         maySpeak() && el("button.plain", { type: "button", onclick: () => this.takeUp() }, "Open it"));

@@ -1,7 +1,7 @@
 // What is known of a session beside its conversation: its goal, its budget, its subagents.
 
 import { command, get, maySpeak } from "./api.js";
-import { amount, chip, el, fill, iconButton, seconds } from "./dom.js";
+import { amount, chip, el, fill, iconButton, money, seconds } from "./dom.js";
 import { complain } from "./queue.js";
 
 const OVER = ["achieved", "impossible", "cleared"];
@@ -130,7 +130,7 @@ export class UsageView {
   show(dump) {
     const { usage } = dump;
     const rows = [["folder", el("code", dump.folder)], ["agent", dump.agent], ["model", dump.model],
-      ["used", `${amount(usage.input)} tokens in, ${amount(usage.output)} out`], ["cost", usage.cost ? `$${usage.cost.toFixed(4)}` : ""],
+      ["used", `${amount(usage.input)} tokens in, ${amount(usage.output)} out`], ["cost", usage.cost ? money(usage.cost) : ""],
       ["in turns", seconds(dump.seconds || 0)]];
     this.node.hidden = false;
     fill(this.body, rows.filter(([, value]) => value).map(([name, value]) => [el("dt", name), el("dd", value)]));

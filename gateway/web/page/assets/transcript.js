@@ -1,7 +1,7 @@
 // The conversation: events of docs/events.md become entries on the page, new ones at its end, old ones above.
 
 import { mayApprove } from "./api.js";
-import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, seconds, shown } from "./dom.js";
+import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, money, seconds, shown } from "./dom.js";
 import { Growing, markdown } from "./markdown.js";
 
 /** What tells the questions of a step, or of an item of it, from those of others. */
@@ -92,7 +92,7 @@ class Call {
 
 /**
  * Takes events and shows them. `listener` hears what else is to be known: `onqueue`, `onquestion`,
- * `onanswered`, `onturn`, `ongoal`, `onchild`, `onprogress`, `onwhy`, `onrevert`, `onmine`.
+ * `onanswered`, `onturn`, `ongoal`, `onchild`, `onprogress`, `onrun`, `onwhy`, `onrevert`, `onmine`.
  */
 export class Transcript {
   constructor(place, listener) {
@@ -379,7 +379,7 @@ export class Transcript {
     this.speaker = "";
     const { usage, facts: did, turn } = event;
     const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
-    if (usage.cost) facts.push(`$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}`);
+    if (usage.cost) facts.push(`cost ${money(usage.cost)}`);
     if (did?.text) facts.unshift(did.text);
     const status = event.status === "completed" ? null : chip(event.status);
     const isCut = event.status !== "completed" && [...this.calls.values()].some((call) => call.event.turn === turn);
@@ -459,12 +459,15 @@ export class Transcript {
   }
 
   on_reverted(event) {
+    const isUndo = event.scope === "undo";
+    if (!event.restored.length && !event.kept.length) return void this.note(event, isUndo ? "There is no revert to undo." : "There is nothing to revert.");
+    const title = event.restored.length ? (isUndo ? "Revert undone" : "Files reverted") : "Nothing was reverted";
     const kept = event.kept.map((path) => el("li", el("code", path), ` ${event.why[path] || ""}`));
-    const undo = event.scope === "undo" || this.isOld ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
-    this.append(el("article.entry.card", el("header", el("b", event.scope === "undo" ? "Revert undone" : "Files reverted"), undo),
+    const undo = isUndo || this.isOld || !event.restored.length ? null : el("button.quiet", { type: "button", onclick: () => this.listener.onundo?.() }, "Undo");
+    this.append(el("article.entry.card", el("header", el("b", title), undo),
       el("ul", event.restored.map((path) => el("li", el("code", path)))),
       kept.length > 0 && [el("p.muted", "left as they are:"), el("ul", kept)],
-      event.shared?.length > 0 && event.scope !== "undo" && el("p.muted", `Changed while a command ran, so counted as the agent's: ${event.shared.join(", ")}`),
+      event.shared?.length > 0 && !isUndo && el("p.muted", `Changed while a command ran, so counted as the agent's: ${event.shared.join(", ")}`),
       event.notes.map((note) => el("p.muted", `Not restored: ${note}`)),
       event.original && el("p.muted", "Original state restored.")));
   }
@@ -499,6 +502,7 @@ export class Transcript {
 
   on_run_started(event) {
     this.note(event, `Workflow ${event.workflow} ${event.resumed ? "goes on" : "began"}`);
+    this.tell("onrun", "");
   }
 
   on_step(event) {
@@ -509,6 +513,7 @@ export class Transcript {
   }
 
   on_run_ended(event) {
+    this.tell("onrun", event.status);
     this.note(event, `Workflow ${event.status}${event.reason ? `: ${event.reason}` : ""}`);
     if (event.output) this.append(el("article.entry.answer", { "aria-label": "Output" }, el("div.words", markdown(event.output))));
   }

@@ -1,0 +1,1 @@
+"""Other agents' own transcripts of their sessions, read so that a session here goes on from them."""
