@@ -1,4 +1,4 @@
-"""What programs test their agents with: a scripted model, a home that keeps nothing, the simulator.
+"""What programs test their agents with: scripted models, recorded sessions, the simulator.
 
 from steersman.testing import ScriptedModel, calls, memory_home
 
@@ -10,15 +10,20 @@ async with memory_home() as runtime:
 
 from .gateway.host.agent_simulation import BrokenPromise, Simulation, simulate
 from .gateway.library import MEMORY, Home
+from .gateway.replay.recorded_test import Parted, replay
+from .gateway.replay.replay import Replay
 from .ports.models.scripted import ScriptedAnswer, ScriptedModel
 
 __all__ = [
     "BrokenPromise",
+    "Parted",
+    "Replay",
     "ScriptedAnswer",
     "ScriptedModel",
     "Simulation",
     "calls",
     "memory_home",
+    "replay",
     "simulate",
 ]
 

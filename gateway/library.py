@@ -58,6 +58,7 @@ from .wording.acknowledgement import REJECTIONS
 
 if TYPE_CHECKING:
     from .client import SessionClient
+    from .replay.replay import Replay
 
 How = Literal["queue", "steer", "interrupt"]
 Scope = Literal["turn", "last", "undo"]
@@ -875,6 +876,38 @@ class Home:
         host = self._host
         found = listed(host.store, lambda session: host.open_conversation(session) is not None)
         return [info for info in found if not info.parent]
+
+    async def replay(
+        self,
+        session: str,
+        *,
+        since: str = "",
+        model: str = "",
+        agent: str = "",
+        routes: str = "",
+        answers: Mapping[str, str] | None = None,
+        say: str = "",
+    ) -> Replay:
+        """Decide a recorded session again: models and tools answer from its journal, nothing is run.
+
+        From the turn `since` on, or the beginning, `model`, `agent` and `routes` are used in place of the
+        recorded ones, all of the configuration; only a model is asked. `answers` gives questions another
+        answer, `{"q2": "deny"}`, and `say` is said at the end. What came is kept as a session of its own.
+        Raises `UsageError` for a session that cannot be replayed, and for what is not there.
+        """
+        from .replay.replay import ReplayOptions, replayed_in
+
+        host = self._host
+        row = find_session(await asyncio.to_thread(host.store.sessions), session)
+        options = ReplayOptions(
+            since=since,
+            model=model,
+            agent=agent,
+            routes=routes,
+            answers=tuple((answers or {}).items()),
+            said=say,
+        )
+        return await asyncio.to_thread(replayed_in, host.store, row, *self._places, options)
 
     # Workflows ------------------------------------------------------------------------------------
 

@@ -15,10 +15,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pykka._envelope import Envelope
+
 from ..actors.kernel.mailbox import Mailbox
 
 if TYPE_CHECKING:
-    from pykka._envelope import Envelope
+    from pykka import ActorRef
 
     from ..actors.kernel.actor import Actor
 
@@ -128,6 +130,14 @@ class SimulatedDispatcher:
             if mailbox.empty():
                 return
         self.schedule(mailbox)
+
+    def hand(self, ref: ActorRef[Any] | None, message: object) -> bool:
+        """Let an actor handle a message before all that wait for it; whether it was there."""
+        mailbox = ref.actor_inbox if ref is not None and ref.is_alive() else None
+        if not isinstance(mailbox, Mailbox) or mailbox.is_suspended:
+            return False
+        mailbox.owner._handle(Envelope(message))  # pyright: ignore[reportPrivateUsage]
+        return True
 
     def end_pass(self) -> None:
         """Run the hooks: what was decided since the last pass is handed to the journal."""

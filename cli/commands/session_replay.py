@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated
 
 from ...gateway.home.home import named_session, open_store
-from ...gateway.host.host import Host
-from ...gateway.launch_options import LaunchOptions
-from ...gateway.replay.replay import ReplayOptions, replay, replay_data, replay_text
+from ...gateway.replay.replay import ReplayOptions, replay_data, replay_text, replayed_in
 from ...gateway.wording.redaction import redactor_of
-from ...journal.memory import MemoryStore
 from ...machines.errors import UsageError
-from ...workflows.config import load
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED
 from ..options import Json, Session, flag, option
@@ -59,10 +54,8 @@ def replay_session(
     paths = Paths.of(os.environ)
     with closing(open_store(paths)) as store:
         row = named_session(store, session)
-        redactor = redactor_of(os.environ, row.folder)
-        config = load(paths, Path(row.folder), os.environ)
-        with closing(Host(paths, config, os.environ, LaunchOptions(), MemoryStore())) as host:
-            found = replay(store, row, host, options)
+        found = replayed_in(store, row, paths, os.environ, options)
+    redactor = redactor_of(os.environ, row.folder)
     show_either(replay_data(found, redactor), replay_text(found, redactor), as_json)
     return DONE if found.difference is None else FAILED
 

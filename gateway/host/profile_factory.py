@@ -240,14 +240,9 @@ class ProfileFactory:
         provider_of(choice.config).check(choice.config, self._paths.cache)
         return self._profile(record.agent, record.routes, "", model), self.choice
 
-    def unasked(self, name: str, routes: RoutesChoice | None) -> AgentProfile:
-        """Return an agent whose model is never asked: none is chosen or built. Raises `UsageError`.
-
-        One that is not known here is what the default agent is.
-        """
-        known = name if name in self._config.agents else self._config.default_agent
-        own = self._own.get(name, OwnAgent(settings=self._config.agent(known)))
-        return own.fitted(self._profile_with(name, known, None, routes, None))
+    def unasked(self, name: str) -> AgentProfile:
+        """Return an agent whose model is never asked: none is chosen or built. Raises `UsageError`."""
+        return self._known(name).fitted(self._profile_with(name, name, None, None, None))
 
     def routes(self, choice: RoutesChoice) -> Routes:
         """Return the routing tables of a choice. Raises `UsageError`."""
@@ -270,16 +265,7 @@ class ProfileFactory:
         if external is not None:
             known = name if name in self._config.agents else self._config.default_agent
             return as_external(self._profile_with(name, known, external, routes, None))
-        if name not in self._config.agents and name in AGENTS.by_name:
-            from ..own_agent import own_agent
-
-            agent = AGENTS.load(name)
-            with AGENTS.by_name[name].guarded():
-                self.introduce(name, own_agent(agent, self._host, None))
-        if name not in self._config.agents:
-            known = ", ".join(sorted({*self._config.agents, *AGENTS.by_name}))
-            raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
-        own = self._own.get(name, OwnAgent(settings=self._config.agents[name]))
+        own = self._known(name)
         model, choice = own.model, None
         if model is None or requested or chosen:
             model = self._model(own.settings.model, requested, chosen)
@@ -290,6 +276,19 @@ class ProfileFactory:
         asked = requested or chosen
         named = choice.name if choice is not None and choice.is_named and not asked else ""
         return own.fitted(replace(profile, asked_model=asked, model_name=named))
+
+    def _known(self, name: str) -> OwnAgent:
+        """Return an agent that the configuration, a plug-in or the program has. Raises `UsageError`."""
+        if name not in self._config.agents and name in AGENTS.by_name:
+            from ..own_agent import own_agent
+
+            agent = AGENTS.load(name)
+            with AGENTS.by_name[name].guarded():
+                self.introduce(name, own_agent(agent, self._host, None))
+        if name not in self._config.agents:
+            known = ", ".join(sorted({*self._config.agents, *AGENTS.by_name}))
+            raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
+        return self._own.get(name, OwnAgent(settings=self._config.agents[name]))
 
     def _profile_with(
         self,

@@ -8,15 +8,17 @@ durable, and the record has nothing to give, the replay is over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+from msgspec import field
 from pykka import ActorRef
 
+from ...actors.decisions import goals, queueing
+from ...actors.decisions.decision import NOTHING, Decision
 from ...actors.decisions.handlers import handler_of
-from ...actors.decisions.routing import route
+from ...actors.decisions.routing import route, take_back
 from ...actors.environment import Environment
-from ...actors.kernel.mailbox import tell
 from ...actors.kernel.supervisor import ChildSpec, Root
 from ...actors.kernel.system import ActorSystem
 from ...actors.ledger import Ledger
@@ -31,10 +33,10 @@ from ...machines.errors import SteersmanError
 from ...machines.value import Value
 from ...simulator.schedule import SimulatedDispatcher
 from .inputs import Inputs
+from .kinds import NOTED
 from .ports import RecordedPorts
 from .script import Recorded, Script, comparable
 
-_BATCH = 32
 _CLOSED = ("suspended", "finalized")
 
 
@@ -60,17 +62,13 @@ class Changes(Value):
     """
 
     since: int = 1
-    answers: dict[str, str] = {}
+    answers: Mapping[str, str] = field(default_factory=dict[str, str])
     said: str = ""
     amend: Callable[[Environment], None] | None = None
 
 
-class Asker(Protocol):
-    """Asks a model in the place of the record; blocks."""
-
-    def __call__(self, call: m.CallModel, record: SessionRecord) -> m.ModelAnswered | m.ModelFailed:
-        """Return the answer."""
-        ...
+Asker = Callable[[m.CallModel, SessionRecord], Any]
+"""Asks a model in the place of the record, and returns the message with its answer; blocks."""
 
 
 class Player:
@@ -199,6 +197,8 @@ class Player:
         about = came if entry is None else entry
         seq = expected.seq if expected is not None else len(self.script.entries) + 1
         turn = getattr(about, "turn", "") or self.record.turn
+        if isinstance(entry, e.ToolIntended) and isinstance(came, e.QuestionAsked):
+            why = "if it was run with `--yes`, replay it with `--yes`"
         self.difference = Difference(seq=seq, turn=turn, recorded=entry, came=came, why=why)
 
     # Playing --------------------------------------------------------------------------------------
@@ -218,13 +218,37 @@ class Player:
     def _settle(self) -> None:
         """Let every actor deal with what it has, and make durable what they decide."""
         while not (self.is_over or self._is_dead):
-            if self.dispatcher.ready:
-                self.dispatcher.run(0, _BATCH)
-            elif self._told < len(self.kept):
+            if self._told < len(self.kept):
                 self._told = len(self.kept)
-                tell(self.ref, m.Committed(seq=self._told))
+                self.tell(m.Committed(seq=self._told))
+            elif self._hasten():
+                continue
+            elif self.dispatcher.ready:
+                self.dispatcher.run(self._likeliest(), 1)
             else:
                 return
+
+    def _likeliest(self) -> int:
+        """Return which of the ready actors may decide what the record has next."""
+        is_of_goal = self.next is not None and isinstance(self.next.entry, e.GoalEntry)
+        roles = [getattr(mailbox.owner, "role", "") for mailbox in self.dispatcher.ready]
+        fit = [number for number, role in enumerate(roles) if (role == "goal") == is_of_goal]
+        return fit[0] if fit else 0
+
+    def _hasten(self) -> bool:
+        """Give what the record has next, if it can be before the runtime has nothing more to do."""
+        recorded = self.next
+        is_asking = self._is_amended and self.asker is not None
+        if self.is_free or recorded is None or self._given == self.at or is_asking:
+            return False
+        entry = recorded.entry
+        if self.record.state in _CLOSED or isinstance(entry, e.SessionResumed | e.Recovered):
+            return False
+        self._given = self.at
+        if self._inputs.give(entry, is_early=True):
+            return True
+        self._given = -1
+        return False
 
     def _goes_on(self) -> bool:
         """Whether something is left to be said, or waits for an answer, where the record is over."""
@@ -234,6 +258,8 @@ class Player:
             self.tell(self._inputs.said_now(self._left.pop(0)))
             return True
         if not self.changes.said or self._has_said:
+            if self.is_free and self.record.asking:
+                self.differ(None, "a question is open, and the record has no answer")
             return False
         self._has_said = self.is_free = True
         if self.record.state in _CLOSED:
@@ -259,12 +285,12 @@ class Player:
                 self._restart(self._inputs.outcomes(entry))
                 return True
             case _ if self.record.state in _CLOSED and not isinstance(entry, e.SessionFinalizing):
-                self.ledger.decide("session", _bare(entry))
+                self.ledger.decide("session", Decision(entries=(entry,)))
                 return True
             case _ if self.ports.give(entry):
                 return True
             case _:
-                return self._inputs.give(entry)
+                return self._inputs.give(entry) or self.ports.fire()
 
     def _ask(self) -> bool:
         """Answer what the actors wait for where the record is over."""
@@ -281,8 +307,12 @@ class Player:
     # For inputs and ports -------------------------------------------------------------------------
 
     def tell(self, message: m.Message) -> None:
-        """Send the session a message."""
-        tell(self.ref, message)
+        """Let the session handle a message now."""
+        self.hand(self.ref, message)
+
+    def hand(self, ref: ActorRef[Any] | None, message: m.Message) -> None:
+        """Let an actor handle a message now, before all that waits for it."""
+        self.dispatcher.hand(ref, message)
 
     def again(self) -> None:
         """Let the next entry be given once more: more than one outcome leads to it."""
@@ -294,14 +324,12 @@ class Player:
 
     def fit(self, message: m.Message) -> int:
         """Return how many entries of the record a message leads to, by what would be decided now."""
+        if isinstance(message, m.NoteEntry):
+            return int(isinstance(message.entry, NOTED))
+        if isinstance(message, m.Answer):
+            return 1
         try:
-            if isinstance(message, m.UserMessage):
-                decision = route(self.record, message, self.environment)
-            else:
-                handler = handler_of(message)
-                assert handler is not None
-                assert handler.decide is not None
-                decision = handler.decide(self.record, message, self.environment)
+            decision = self._decided(message)
         except SteersmanError:
             return 0
         count = 0
@@ -311,8 +339,24 @@ class Player:
             count += 1
         return count if count == len(decision.entries) else 0
 
-
-def _bare(entry: e.Entry) -> Any:
-    from ...actors.decisions.decision import Decision
-
-    return Decision(entries=(entry,))
+    def _decided(self, message: m.Message) -> Decision:
+        record, environment = self.record, self.environment
+        match message:
+            case m.UserMessage():
+                return route(record, message, environment)
+            case m.ResumeQueue():
+                return queueing.resume(record, message)
+            case m.TakeBack():
+                return take_back(record, self.now(), environment)
+            case m.SetGoal() | m.ChangeGoal():
+                obstacle = goals.obstacle(record, message)
+                return (
+                    goals.order(record, message, environment.goals)
+                    if obstacle is None
+                    else obstacle
+                )
+            case _:
+                handler = handler_of(message)
+                if handler is None or handler.decide is None:
+                    return NOTHING
+                return handler.decide(record, message, environment)

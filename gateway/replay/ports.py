@@ -10,8 +10,6 @@ from msgspec.structs import asdict
 from pykka import ActorRef
 
 from ...actors.decisions.turning import CHANGED
-from ...actors.gate import never_started
-from ...actors.kernel.mailbox import reply
 from ...journal import entries as e
 from ...machines import protocol as m
 
@@ -37,7 +35,7 @@ class RecordedPorts:
         self._streamed = ""
         self.begun: dict[str, Asked] = {}
         self._others: list[Asked] = []
-        self._timers: list[tuple[float, Asked]] = []
+        self._timers: list[Asked] = []
 
     def __call__(self, effect: m.PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Take an effect; its outcome comes when the record has it."""
@@ -50,14 +48,9 @@ class RecordedPorts:
             case m.RunTool():
                 self.begun[effect.call] = effect, reply_to
             case m.StopTool():
-                if effect.call not in self.begun:
-                    reply(reply_to, never_started(effect))
-            case m.SetTimer():
-                fired = m.TimerFired(timer=effect.timer, epoch=effect.epoch)
-                self._timers.append((effect.seconds, (fired, reply_to)))
-            case m.GoalTimer():
-                fired = m.TimerFired(timer=m.Timer(kind=effect.name))
-                self._timers.append((effect.seconds, (fired, reply_to)))
+                self.begun.setdefault(effect.call, (effect, reply_to))
+            case m.SetTimer() | m.GoalTimer():
+                self._timers.append((effect, reply_to))
             case m.AnswerAgent() | m.LookAfter() | m.CloseChild() | m.OpenChild():
                 pass
             case _:
@@ -73,14 +66,17 @@ class RecordedPorts:
         """Whether anything waits for an outcome."""
         return bool(self._model or self.begun or self._others)
 
-    def fire(self) -> bool:
+    def fire(self, kind: type = object) -> bool:
         """Let the timer run out that is due first; whether there was one."""
-        if not self._timers:
+        timers = [timer for timer in self._timers if isinstance(timer[0], kind)]
+        if not timers:
             return False
-        first = min(self._timers, key=lambda timer: timer[0])
+        effect, reply_to = first = min(timers, key=lambda timer: timer[0].seconds)
         self._timers.remove(first)
-        message, reply_to = first[1]
-        reply(reply_to, message)
+        is_goals = isinstance(effect, m.GoalTimer)
+        timer = m.Timer(kind=effect.name) if is_goals else effect.timer
+        fired = m.TimerFired(timer=timer, epoch=0 if is_goals else effect.epoch)
+        self._player.hand(reply_to, fired)
         return True
 
     # Outcomes -------------------------------------------------------------------------------------
@@ -99,6 +95,8 @@ class RecordedPorts:
                 return self._restored(entry)
             case e.LateResult():
                 return self._late(entry)
+            case e.GoalPaused(reason="budget"):
+                return self.fire(m.GoalTimer)
             case e.GoalJudged() | e.GoalWoken() | e.JudgingStopped():
                 return self._judge(entry)
             case _:
@@ -115,7 +113,7 @@ class RecordedPorts:
             piece = m.ModelText(
                 turn=turn, epoch=effect.epoch, step=effect.step, delta=delta, is_due=is_due
             )
-            reply(reply_to, piece)
+            self._player.hand(reply_to, piece)
 
     def _answer(self, entry: e.Entry, call: m.CallModel, reply_to: ActorRef[Any] | None) -> bool:
         at: dict[str, Any] = {"turn": call.turn, "epoch": call.epoch, "step": call.step}
@@ -150,7 +148,7 @@ class RecordedPorts:
             case _:
                 return False
         self._model = None
-        reply(reply_to, answer)
+        self._player.hand(reply_to, answer)
         return True
 
     def _stream_before_failure(self) -> None:
@@ -180,7 +178,7 @@ class RecordedPorts:
             text = text.removeprefix(CHANGED.format(arguments=given))
         pictures = said.pictures if said is not None else ()
         result = m.ToolResult(**asdict(entry.end), text=text, pictures=pictures)
-        reply(reply_to, m.finished(effect, result))
+        self._player.hand(reply_to, m.finished(effect, result))
 
     def _progress(self, entry: e.ProgressMade) -> bool:
         for effect, reply_to in self.begun.values():
@@ -191,7 +189,7 @@ class RecordedPorts:
                 unit=entry.unit,
                 note=entry.note,
             )
-            reply(reply_to, told)
+            self._player.hand(reply_to, told)
             return True
         return False
 
@@ -203,9 +201,9 @@ class RecordedPorts:
         at: dict[str, Any] = {"turn": call.turn, "epoch": call.epoch, "step": call.step}
         match entry.what:
             case "model":
-                reply(reply_to, m.ModelAnswered(**at, text="", usage=entry.usage))
+                self._player.hand(reply_to, m.ModelAnswered(**at, text="", usage=entry.usage))
             case "summary":
-                reply(reply_to, m.Summarised(**at, usage=entry.usage))
+                self._player.hand(reply_to, m.Summarised(**at, usage=entry.usage))
             case _:
                 return False
         return True
@@ -226,14 +224,14 @@ class RecordedPorts:
             return False
         if isinstance(entry, e.RevertBegun):
             self._others.append(asked)
-            reply(asked[1], m.RestoreCounted(id=entry.id, files=entry.files))
+            self._player.hand(asked[1], m.RestoreCounted(id=entry.id, files=entry.files))
         elif isinstance(entry, e.RevertRefused):
-            reply(asked[1], m.RestoreEnded(id=entry.id, fault=entry.reason))
+            self._player.hand(asked[1], m.RestoreEnded(id=entry.id, fault=entry.reason))
         else:
             told = {**asdict(entry)}
             told.pop("scope")
             told.pop("is_dry_run")
-            reply(asked[1], m.RestoreEnded(**told))
+            self._player.hand(asked[1], m.RestoreEnded(**told))
         return True
 
     def _judge(self, entry: e.GoalJudged | e.GoalWoken | e.JudgingStopped) -> bool:
@@ -241,12 +239,16 @@ class RecordedPorts:
             asked = self._taken(m.StopJudging)
             if asked is not None:
                 dead = m.JudgeDead(killed=entry.killed, survivors=entry.survivors)
-                reply(asked[1], dead)
-            return asked is not None
+                self._player.hand(asked[1], dead)
+                return True
+            entry = e.GoalJudged(goal=entry.goal, turn=entry.turn, verdict="", fault=entry.why)
         if isinstance(entry, e.GoalWoken):
+            is_late = entry.why == "it did not happen in time"
+            if not is_late and entry.why != "it has happened":
+                return False
             asked = self._taken(m.AwaitCondition)
             if asked is not None:
-                reply(asked[1], m.ConditionMet(name=asked[0].name))
+                self._player.hand(asked[1], m.ConditionMet(name=asked[0].name, is_late=is_late))
             return asked is not None
         asked = self._taken(m.RunGate, m.AskJudge, m.CountChanges)
         if asked is None:
@@ -262,7 +264,7 @@ class RecordedPorts:
                 files = int(not entry.is_unchanged)
                 message = m.ChangesCounted(turn=effect.turn, files=files)
             case _:
-                verdict = {"verdict": entry.verdict, "reason": entry.reason}
+                verdict: dict[str, Any] = {"verdict": entry.verdict, "reason": entry.reason}
                 if entry.condition:
                     verdict["condition"] = entry.condition
                 message = m.JudgeAnswered(
@@ -271,7 +273,7 @@ class RecordedPorts:
                     fault=entry.fault,
                     usage=entry.usage,
                 )
-        reply(asked[1], message)
+        self._player.hand(asked[1], message)
         self._player.again()
         return True
 
@@ -288,7 +290,7 @@ class RecordedPorts:
         assert self._model is not None
         _, reply_to = self._model
         self._model = None
-        reply(reply_to, answer)
+        self._player.hand(reply_to, answer)
 
     def give_same(self, effect: m.RunTool) -> bool:
         """Send the recorded result of the same call, if there is one that was not sent yet."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,27 +17,29 @@ from ...actors.session_maker import account_of
 from ...actors.tool_policy import SessionChoices, SessionToolPolicy
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry
+from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.recovery import recovered
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
-from ...machines.errors import ModelError
-from ...machines.policy import RoutesChoice
+from ...machines.errors import ModelError, UsageError
 from ...machines.value import Value
 from ...ports.models.model import AnswerListener, Model, ModelRequest
 from ...ports.tools.permission import Permissions
 from ...ports.tools.text import counted
 from ...ports.tools.toolbox import Toolbox
+from ...workflows.config import load
+from ...workflows.paths import Paths
+from ...workflows.routing import find_table
+from ..host.host import Host
 from ..host.offline_writer import writing
+from ..launch_options import LaunchOptions
 from ..typed_text import TextReader
 from ..views.comparison import step_text
 from ..wording.redaction import Redactor
-from .player import Changes, Difference, Player
+from .player import Asker, Changes, Difference, Player
 from .script import Script
-
-if TYPE_CHECKING:
-    from ..host.host import Host
 
 
 class Replay(Value):
@@ -99,22 +102,26 @@ class Replayer:
         """Replay a session. Raises `UsageError` if it cannot be, or a change is none."""
         script = Script(stored)
         script.check()
+        since, model = 1, self._host.opener.profiles.model(options.model) if options.model else None
+        if options.since:
+            since = script.start_of(options.since)
+        elif options.said and model is None:
+            since = len(script.entries) + 1
+            model = self._host.opener.profiles.of_record(script.record()).model
         changes = Changes(
-            since=script.start_of(options.since) if options.since else 1,
+            since=since,
             answers={script.question(name): choice for name, choice in options.answers},
             said=options.said,
             amend=self._amending(script, options),
         )
-        recorded = self._profile(script, script.opened.agent, options)
-        if options.routes:  # a wrong name is refused before anything is played
-            self._profile(script, script.opened.agent, options, RoutesChoice(table=options.routes))
+        recorded = self._recorded(script, options)
         player = Player(
             script,
             lambda player, record: self._environment(player, record, recorded),
             changes,
             script.opened,
             TextReader(self._host.config.auto_queue.keywords).classify,
-            self._asker(options.model) if options.model else None,
+            self._asker(model) if model is not None else None,
         )
         try:
             difference = player.play()
@@ -131,34 +138,32 @@ class Replayer:
 
     # Surroundings ---------------------------------------------------------------------------------
 
-    def _profile(
-        self,
-        script: Script,
-        agent: str,
-        options: ReplayOptions,
-        routes: RoutesChoice | None = None,
-    ) -> AgentProfile:
-        profile = self._host.opener.profiles.unasked(agent, routes)
+    def _profile(self, script: Script, agent: str, options: ReplayOptions) -> AgentProfile:
+        profile = self._host.opener.profiles.unasked(agent)
         permissions = profile.permissions
         if options.is_yes:
             permissions = Permissions(permissions.rules, True, permissions.holds)
         policy = replace(profile.policy, can_ask=_can_ask(script))
         return replace(profile, permissions=permissions, policy=policy)
 
+    def _recorded(self, script: Script, options: ReplayOptions) -> AgentProfile:
+        """Return the agent of the record; one that is not known here is what the default agent is."""
+        try:
+            return self._profile(script, script.opened.agent, options)
+        except UsageError:
+            return self._profile(script, self._host.config.default_agent, options)
+
     def _amending(
         self, script: Script, options: ReplayOptions
     ) -> Callable[[Environment], None] | None:
-        """Return what exchanges the routing tables, the agent, or both."""
-        if not (options.routes or options.agent):
+        """Return what exchanges the routing tables, the agent, or both. Raises `SteersmanError`."""
+        routes = find_table(options.routes) if options.routes else None
+        profile = self._profile(script, options.agent, options) if options.agent else None
+        if routes is None and profile is None:
             return None
-        choice = RoutesChoice(table=options.routes) if options.routes else None
-        agent = options.agent or script.opened.agent
-        profile = self._profile(script, agent, options, choice)
 
         def amend(environment: Environment) -> None:
-            environment.dispositions = profile.routes.dispositions
-            environment.deliveries = profile.routes.deliveries
-            if options.agent:
+            if profile is not None:
                 environment.max_steps, environment.policy = profile.max_steps, profile.policy
                 environment.progress = profile.progress
                 policy = environment.tool_policy
@@ -166,6 +171,9 @@ class Replayer:
                 environment.tool_policy = self._tools(
                     script, profile, profile.tools, policy.choices
                 )
+            if routes is not None:
+                environment.dispositions = routes.dispositions
+                environment.deliveries = routes.deliveries
 
         return amend
 
@@ -223,9 +231,8 @@ class Replayer:
             skills=shared.skills,
         )
 
-    def _asker(self, name: str) -> Callable[[m.CallModel, SessionRecord], Any]:
-        """Return what asks a model of the configuration, which is built here."""
-        model: Model = self._host.opener.profiles.model(name)
+    def _asker(self, model: Model) -> Asker:
+        """Return what asks a model."""
 
         async def asked(call: m.CallModel, record: SessionRecord) -> Any:
             names = tuple(tool for tool in record.tools if tool in toolbox.names)
@@ -281,16 +288,20 @@ def _window(script: Script, profile: AgentProfile) -> int:
     return next(told, profile.compaction.window)
 
 
-def replay(
-    store: Store, row: SessionRow, host: Host, options: ReplayOptions, *, is_kept: bool = True
+def replayed_in(
+    store: Store,
+    row: SessionRow,
+    paths: Paths,
+    environ: Mapping[str, str],
+    options: ReplayOptions,
 ) -> Replay:
     """Replay a session of a home, and keep what came as another one. Raises `SteersmanError`.
 
-    `host` is a program without sessions, of whose configuration the surroundings are made.
+    The surroundings are made of the configuration for its folder.
     """
-    found, player = Replayer(host).play(store.entries(row.session, 0, row.seq), options)
-    if not is_kept:
-        return found
+    config = load(paths, Path(row.folder), environ)
+    with closing(Host(paths, config, environ, LaunchOptions(), MemoryStore())) as host:
+        found, player = Replayer(host).play(store.entries(row.session, 0, row.seq), options)
     name = f"replay of {row.name or row.session}"
     return replace(found, session=keep(store, player, name, row.place))
 

@@ -9,13 +9,14 @@ from typing import Any
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry
 from ...journal.entries import Entry
+from ...journal.record import SessionRecord, apply
 from ...journal.store import StoredEntry
 from ...machines.errors import UsageError
 from ...machines.value import Value
 from .kinds import REFUSED
 
 _PASSING: dict[str, tuple[str, ...]] = {
-    "turn_started": ("storage",),
+    "turn_started": ("storage", "ancestors"),
     "model_called": ("tokens",),
     "compaction_begun": ("tokens", "window"),
     "compacted": ("before", "after"),
@@ -87,6 +88,13 @@ class Script:
                 found[one.tool] = False, found[one.tool][1]
             before = entry
         return found
+
+    def record(self) -> SessionRecord:
+        """Return the state at the end."""
+        record = SessionRecord()
+        for recorded in self.entries:
+            apply(record, recorded.entry, recorded.seq, recorded.time)
+        return record
 
     def start_of(self, turn: str) -> int:
         """Return the number of the entry with which a turn begins. Raises `UsageError`."""

@@ -230,6 +230,11 @@ def read_export(path: Path) -> dict[str, Any]:
     return data
 
 
+def exported_entries(path: Path) -> list[StoredEntry]:
+    """Return the entries of a file that `exported` made. Raises `UsageError` for any other file."""
+    return [stored for stored, _ in _entries(read_export(path), str(path))]
+
+
 def imported(
     store: Store, data: dict[str, Any], file: str, folder: str, agent: str, new_id: str = ""
 ) -> tuple[str, bool]:
