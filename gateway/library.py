@@ -895,7 +895,8 @@ class Home:
         answer, `{"q2": "deny"}`, and `say` is said at the end. What came is kept as a session of its own.
         Raises `UsageError` for a session that cannot be replayed, and for what is not there.
         """
-        from .replay.replay import ReplayOptions, replayed_in
+        from .replay.at_home import replayed_in
+        from .replay.replay import ReplayOptions
 
         host = self._host
         row = find_session(await asyncio.to_thread(host.store.sessions), session)

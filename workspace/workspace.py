@@ -366,6 +366,15 @@ class Workspace:
 
     # Going back -----------------------------------------------------------------------------------
 
+    @property
+    def blobs(self) -> BlobStore:
+        """The copies of files."""
+        return self._blobs
+
+    def changes(self) -> list[PathChange]:
+        """Return all changes that no revert gave back, oldest first."""
+        return self._ledger.touches()
+
     def count(self, order: m.RestoreFiles) -> int:
         """Return how many files an order is about."""
         self._settle_leftovers()

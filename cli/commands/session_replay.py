@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+import sys
+from contextlib import closing, nullcontext, redirect_stdout
 from typing import Annotated
 
 from ...gateway.home.home import named_session, open_store
-from ...gateway.replay.replay import ReplayOptions, replay_data, replay_text, replayed_in
+from ...gateway.replay.at_home import replayed_in
+from ...gateway.replay.replay import ReplayOptions
+from ...gateway.replay.wording import replay_data, replay_text
 from ...gateway.wording.redaction import redactor_of
 from ...machines.errors import UsageError
 from ...workflows.paths import Paths
+from ..chat import chat
+from ..chat_options import ChatOptions
 from ..exit_codes import DONE, FAILED
 from ..options import Json, Session, flag, option
 from ..output import show_either
@@ -24,8 +29,10 @@ def replay_session(
     model: Annotated[
         str, option("NAME", "Ask this model in place of the record; tools stay recorded.")
     ] = "",
-    agent: Annotated[str, option("NAME", "Decide by another agent's tools and limits.")] = "",
-    routes: Annotated[str, option("TABLE", "Decide by another routing table.")] = "",
+    agent: Annotated[
+        str, option("NAME|FILE", "Decide by another agent, or by that of a configuration file.")
+    ] = "",
+    routes: Annotated[str, option("TABLE|FILE", "Decide by another routing table.")] = "",
     answer: Annotated[
         list[str] | None, option("Q=CHOICE", "Another answer to a question: q2=deny.", "--answer")
     ] = None,
@@ -33,12 +40,16 @@ def replay_session(
     yes: Annotated[
         bool, flag("--yes", "Allow what is asked about, as the session was run.")
     ] = False,
+    live: Annotated[
+        bool, flag("--live", "Go on from the difference, in a copy of the folder as it was then.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Decide a recorded session again: models and tools answer from its journal, and nothing is run.
 
     Exits with 1, and the first difference, if anything is decided otherwise than recorded. What came
     is kept as a session of its own, `replay of ID`, for `sessions show` and `sessions diff`.
+    With --live that session goes on, with its model and tools, and the exit code is that of its turn.
 
     Example: steersman sessions replay last --answer q1=deny
     """
@@ -50,6 +61,7 @@ def replay_session(
         answers=tuple(_pair(text) for text in answer or ()),
         said=say,
         is_yes=yes,
+        is_live=live,
     )
     paths = Paths.of(os.environ)
     with closing(open_store(paths)) as store:
@@ -57,7 +69,11 @@ def replay_session(
         found = replayed_in(store, row, paths, os.environ, options)
     redactor = redactor_of(os.environ, row.folder)
     show_either(replay_data(found, redactor), replay_text(found, redactor), as_json)
-    return DONE if found.difference is None else FAILED
+    if not (live and found.difference):
+        return DONE if found.difference is None else FAILED
+    on = ChatOptions(resume=found.session, message="/queue resume", model=model, is_yes=yes)
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        return chat(on, os.environ)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -18,8 +18,9 @@ from ..library import Agent
 from ..own_agent import own_agent
 from ..views.session_file import exported_entries
 from ..wording.redaction import redactor_of
-from .replay import Replay, Replayer, ReplayOptions, replay_text
+from .replay import Replay, Replayer, ReplayOptions
 from .script import Script
+from .wording import replay_text
 
 
 class Parted(AssertionError):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +13,18 @@ from ...actors.environment import Environment
 from ...actors.session_maker import account_of
 from ...actors.tool_policy import SessionChoices, SessionToolPolicy
 from ...journal import entries as e
-from ...journal.codec import decode_entry, encode_entry
-from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
-from ...journal.recovery import recovered
-from ...journal.store import SessionRow, Store, StoredEntry
+from ...journal.store import StoredEntry
 from ...machines import protocol as m
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ModelError, UsageError
 from ...machines.value import Value
 from ...ports.models.model import AnswerListener, Model, ModelRequest
 from ...ports.tools.permission import Permissions
-from ...ports.tools.text import counted
 from ...ports.tools.toolbox import Toolbox
-from ...workflows.config import load
-from ...workflows.paths import Paths
 from ...workflows.routing import find_table
 from ..host.host import Host
-from ..host.offline_writer import writing
-from ..launch_options import LaunchOptions
 from ..typed_text import TextReader
-from ..views.comparison import step_text
-from ..wording.redaction import Redactor
 from .player import Asker, Changes, Difference, Player
 from .script import Script
 
@@ -47,6 +34,7 @@ class Replay(Value):
 
     `session` is the id under which it was kept, empty if it was not. `asked` counts the calls of a model
     that were made, 0 unless one was to be asked; `is_free`: from some entry on it was not compared.
+    `folder` is the copy of the folder in which it can go on, without `lost`, of which no copy was kept.
     """
 
     of: str
@@ -55,6 +43,8 @@ class Replay(Value):
     session: str = ""
     asked: int = 0
     is_free: bool = False
+    folder: str = ""
+    lost: tuple[str, ...] = ()
     difference: Difference | None = None
 
     @property
@@ -77,6 +67,7 @@ class ReplayOptions(Value):
     answers: tuple[tuple[str, str], ...] = ()
     said: str = ""
     is_yes: bool = False
+    is_live: bool = False
 
 
 class _RecordedTool:
@@ -94,8 +85,9 @@ class _RecordedTool:
 class Replayer:
     """Makes the surroundings of replays from the configuration of a host, which runs none of them."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, other: Host | None = None) -> None:
+        """`other` has the configuration of another agent that is to decide, if that is another one."""
+        self._host, self._other = host, other or host
         self.asked = 0
 
     def play(self, stored: Iterable[StoredEntry], options: ReplayOptions) -> tuple[Replay, Player]:
@@ -138,8 +130,10 @@ class Replayer:
 
     # Surroundings ---------------------------------------------------------------------------------
 
-    def _profile(self, script: Script, agent: str, options: ReplayOptions) -> AgentProfile:
-        profile = self._host.opener.profiles.unasked(agent)
+    def _profile(
+        self, script: Script, agent: str, options: ReplayOptions, host: Host
+    ) -> AgentProfile:
+        profile = host.opener.profiles.unasked(agent)
         permissions = profile.permissions
         if options.is_yes:
             permissions = Permissions(permissions.rules, True, permissions.holds)
@@ -149,16 +143,18 @@ class Replayer:
     def _recorded(self, script: Script, options: ReplayOptions) -> AgentProfile:
         """Return the agent of the record; one that is not known here is what the default agent is."""
         try:
-            return self._profile(script, script.opened.agent, options)
+            return self._profile(script, script.opened.agent, options, self._host)
         except UsageError:
-            return self._profile(script, self._host.config.default_agent, options)
+            return self._profile(script, self._host.config.default_agent, options, self._host)
 
     def _amending(
         self, script: Script, options: ReplayOptions
     ) -> Callable[[Environment], None] | None:
         """Return what exchanges the routing tables, the agent, or both. Raises `SteersmanError`."""
         routes = find_table(options.routes) if options.routes else None
-        profile = self._profile(script, options.agent, options) if options.agent else None
+        profile = None
+        if options.agent:
+            profile = self._profile(script, options.agent, options, self._other)
         if routes is None and profile is None:
             return None
 
@@ -286,106 +282,3 @@ def _window(script: Script, profile: AgentProfile) -> int:
         if isinstance(recorded.entry, e.CompactionBegun) and recorded.entry.window
     )
     return next(told, profile.compaction.window)
-
-
-def replayed_in(
-    store: Store,
-    row: SessionRow,
-    paths: Paths,
-    environ: Mapping[str, str],
-    options: ReplayOptions,
-) -> Replay:
-    """Replay a session of a home, and keep what came as another one. Raises `SteersmanError`.
-
-    The surroundings are made of the configuration for its folder.
-    """
-    config = load(paths, Path(row.folder), environ)
-    with closing(Host(paths, config, environ, LaunchOptions(), MemoryStore())) as host:
-        found, player = Replayer(host).play(store.entries(row.session, 0, row.seq), options)
-    name = f"replay of {row.name or row.session}"
-    return replace(found, session=keep(store, player, name, row.place))
-
-
-# What is kept -------------------------------------------------------------------------------------
-
-
-def keep(store: Store, player: Player, name: str, place: str) -> str:
-    """Write what came of a replay as a session of the home, which is suspended; return its id.
-
-    Its times are moved so that the last entry was written now.
-    """
-    session, kept = secrets.token_hex(4), player.kept
-    moved = time.time() - kept[-1].time
-    opened = player.script.opened
-    row = SessionRow(
-        session=session,
-        folder=opened.folder,
-        agent=opened.agent,
-        created=kept[0].time + moved,
-        place=place,
-    )
-    store.create(row)
-    entries = [(replace(one, time=one.time + moved), decode_entry(one.data)) for one in kept]
-    first = replace(player.script.opened, session=session)
-    entries[0] = replace(entries[0][0], data=encode_entry(first)), first
-    with writing(store, session) as writer:
-        writer.keep_all(entries)
-        now = time.time()
-        if writer.record.state == "finalized":
-            return session
-        if writer.record.state not in ("idle", "suspended"):
-            writer.write(now, recovered(writer.record))
-        writer.write(now, e.SessionRenamed(name=name))
-        if writer.record.state != "suspended":
-            writer.write(now, e.SessionLeaving(cause="replay"), e.SessionSuspended(cause="replay"))
-    return session
-
-
-# For people and programs --------------------------------------------------------------------------
-
-
-def replay_text(found: Replay, redactor: Redactor) -> str:
-    """Write what a replay came to for people."""
-    kept = f", kept as {found.session}" if found.session else ""
-    asked = (
-        f", {counted(found.asked, 'call')} of a model" if found.asked else ", nothing was called"
-    )
-    if found.is_same:
-        return f"{found.of}: all {found.entries} entries decided as recorded{asked}{kept}."
-    head = f"{found.of}: the same for {found.common} of {found.entries} entries{asked}{kept}."
-    if found.difference is None:
-        return head
-    difference = found.difference
-    lines = [head, f"The first difference is at entry {difference.seq}, in {_turn(difference)}:"]
-    for side, entry in (("recorded", difference.recorded), ("replayed", difference.came)):
-        text = step_text(entry, redactor) if entry is not None else "nothing more"
-        lines.append(f"  {side}  {text}")
-    return "\n".join((*lines, *([f"  {difference.why}"] if difference.why else [])))
-
-
-def _turn(difference: Difference) -> str:
-    return difference.turn or "no turn"
-
-
-def replay_data(found: Replay, redactor: Redactor) -> dict[str, Any]:
-    """Write what a replay came to as data."""
-    difference = found.difference
-    data: dict[str, Any] = {
-        "of": found.of,
-        "session": found.session or None,
-        "entries": found.entries,
-        "common": found.common,
-        "asked": found.asked,
-        "is_same": found.is_same,
-        "difference": None,
-    }
-    if difference is not None:
-        data["difference"] = {
-            "seq": difference.seq,
-            "turn": difference.turn or None,
-            "recorded": encode_entry(difference.recorded) if difference.recorded else None,
-            "replayed": encode_entry(difference.came) if difference.came else None,
-            "why": difference.why,
-        }
-    redacted: dict[str, Any] = redactor.data(data)
-    return redacted

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,6 +165,49 @@ def test_another_sentence_and_another_model(place: Place, serve: Any) -> None:
         options = ("--model", "main", *filter(None, (option,)))
         strange = replayed(place, chat.session, *options, code=1)["difference"]
         assert strange["why"] == f"{what}, and the record has no answer"
+
+
+def test_it_goes_on_in_a_copy_as_the_folder_was(place: Place, serve: Any) -> None:
+    """Another answer stops it amid a turn, and the copy has what was done before, and no more."""
+    (place.folder / "notes.txt").write_text("old\n")
+    serve(
+        Tools([shell("echo first > notes.txt; mkdir new; echo 1 > new/one")]),
+        Tools([shell("echo second > notes.txt; rm new/one")]),
+        Text("Both are done."),
+        Tools([shell("touch other.txt")]),
+        Text("Done otherwise."),
+        rest='[permissions]\nrules = [{ tool = "shell", match = "touch *", do = "allow" }]\n',
+    )
+    chat = place.chat()
+    chat.send("go")
+    chat.answer(chat.wait("question"), "allow")
+    chat.answer(chat.wait("question"), "allow")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    options = ("--answer", "q2=deny", "--live", "--json")
+    ran = place.run("sessions", "replay", chat.session, *options)
+    assert ran.returncode == 0, ran.stderr
+    assert "Done otherwise." in ran.stderr
+    found = json.loads(ran.stdout)
+    copy = Path(found["folder"])
+    assert (copy / "notes.txt").read_text() == "first\n"
+    assert (copy / "new/one").read_text() == "1\n"
+    assert (copy / "other.txt").exists()
+    assert found["lost"] == []
+    assert (place.folder / "notes.txt").read_text() == "second\n"
+    assert not (place.folder / "other.txt").exists()
+    shutil.rmtree(copy.parent)
+
+
+def test_another_agent_or_table_of_a_file(place: Place, serve: Any) -> None:
+    """A configuration file has the agent that decides, a table's file the rows."""
+    session = fifty(place, serve)
+    (place.folder / "careful.toml").write_text(
+        '[agents.careful]\nsystem = "Be careful."\n[permissions]\n'
+        'rules = [{ tool = "shell", match = "echo *", do = "deny" }]\n'
+    )
+    other = replayed(place, session, "--yes", "--agent", "./careful.toml", code=1)
+    assert other["difference"]["replayed"]["status"] == "denied"
 
 
 def test_what_cannot_be_replayed_is_said(place: Place, serve: Any) -> None:

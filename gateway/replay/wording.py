@@ -1,0 +1,66 @@
+"""What a replay came to, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...journal.codec import encode_entry
+from ...ports.tools.text import counted
+from ..views.comparison import step_text
+from ..wording.redaction import Redactor
+from .player import Difference
+from .replay import Replay
+
+
+def replay_text(found: Replay, redactor: Redactor) -> str:
+    """Write what a replay came to for people."""
+    kept = f", kept as {found.session}" if found.session else ""
+    asked = (
+        f", {counted(found.asked, 'call')} of a model" if found.asked else ", nothing was called"
+    )
+    if found.is_same:
+        return f"{found.of}: all {found.entries} entries decided as recorded{asked}{kept}."
+    head = f"{found.of}: the same for {found.common} of {found.entries} entries{asked}{kept}."
+    if found.difference is None:
+        return head
+    difference = found.difference
+    lines = [head, f"The first difference is at entry {difference.seq}, in {_turn(difference)}:"]
+    for side, entry in (("recorded", difference.recorded), ("replayed", difference.came)):
+        text = step_text(entry, redactor) if entry is not None else "nothing more"
+        lines.append(f"  {side}  {text}")
+    lines += [f"  {difference.why}"] if difference.why else []
+    if found.folder:
+        lines.append(f"It goes on in {found.folder}, a copy of the folder as it was then.")
+    if found.lost:
+        lines.append(f"Not as they were then: {', '.join(map(redactor.line, found.lost))}.")
+    return "\n".join(lines)
+
+
+def _turn(difference: Difference) -> str:
+    return difference.turn or "no turn"
+
+
+def replay_data(found: Replay, redactor: Redactor) -> dict[str, Any]:
+    """Write what a replay came to as data."""
+    difference = found.difference
+    data: dict[str, Any] = {
+        "of": found.of,
+        "session": found.session or None,
+        "entries": found.entries,
+        "common": found.common,
+        "asked": found.asked,
+        "is_same": found.is_same,
+        "folder": found.folder or None,
+        "lost": list(found.lost),
+        "difference": None,
+    }
+    if difference is not None:
+        data["difference"] = {
+            "seq": difference.seq,
+            "turn": difference.turn or None,
+            "recorded": encode_entry(difference.recorded) if difference.recorded else None,
+            "replayed": encode_entry(difference.came) if difference.came else None,
+            "why": difference.why,
+        }
+    redacted: dict[str, Any] = redactor.data(data)
+    return redacted
