@@ -304,6 +304,9 @@ def why(
         str, argument("MESSAGE", "Its number, id or receipt; if left out, the newest.")
     ] = "last",
     form: Annotated[str, option("FORMAT", "text, json, toml or mermaid.", "--format")] = "text",
+    cache: Annotated[
+        bool, flag("--cache", "Say which calls of the model missed the prompt cache, and why.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Tell the story of one message: what became of it, when, by which rule, and what it waits for.
@@ -318,6 +321,15 @@ def why(
     with stored(os.environ) as store:
         row = named_session(store, session)
         redactor = redactor_of(os.environ, row.folder)
+        if cache:
+            from ...gateway.views.cache import cache_data, cache_text, cached_calls
+
+            calls = cached_calls(store, row)
+            about = cache_data(row.session, calls, redactor)
+            show(
+                cache_text(calls, redactor) if form == "text" else printed(about, form, os.environ)
+            )
+            return
         is_owned = store.is_owned(row.session)
         story, entries = story_of(store, row, message, redactor, is_owned=is_owned)
     view = redactor.data(story)

@@ -1,0 +1,150 @@
+"""Why the prompt cache was missed: what each call of a model shared with the call before it.
+
+A request is the session's instructions, its tools and its conversation. These only ever grow, so that a
+server finds the beginning again; what breaks that is in the journal. What a server has kept of it is its
+own business: the `usage` of each answer says how much it found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...journal import entries as e
+from ...journal.codec import decode_entry, encode_whole
+from ...journal.record import SessionRecord, apply
+from ...journal.store import SessionRow, Store
+from ...machines.conversation import ChatMessage
+from ...machines.value import Value
+from ...ports.tools.text import counted
+from ..wording.redaction import Redactor
+
+KEPT = 300.0
+"""Seconds for which providers keep a prompt, at least."""
+
+
+class CachedCall(Value):
+    """One call: its tokens, those that came from the cache, and the messages that it sent.
+
+    `shared` of the messages are, at the same place, also those of the call before, or, `is_whole`, all
+    of those. `is_missed`: less than half of what that call sent was found. `why` says what was other.
+    """
+
+    seq: int
+    turn: str
+    step: int
+    input: int
+    cached: int
+    messages: int
+    shared: int
+    is_whole: bool
+    is_missed: bool
+    why: str
+
+
+class _Reader:
+    """Folds a journal, and notes what lies between two calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[CachedCall] = []
+        self._record = SessionRecord()
+        self._before: e.ModelCalled | None = None
+        self._read, self._time, self._seq, self._now = 0, 0.0, 0, 0.0
+        self._length, self._shared = 0, 0
+        self._model: str = ""
+        self._why: str = ""
+
+    def fold(self, entry: e.Entry, seq: int, time: float) -> None:
+        """Take the next entry."""
+        old: list[ChatMessage] = []
+        if isinstance(entry, e.Compacted):
+            old = list(self._record.conversation)
+        apply(self._record, entry, seq, time)
+        match entry:
+            case e.Compacted():
+                self._compacted(old, entry, seq)
+            case e.ModelCalled():
+                self._before, self._seq, self._now = entry, seq, time
+            case e.Answered() if self._before is not None:
+                self._answered(entry, self._before)
+            case _:
+                return
+
+    def _compacted(self, old: list[ChatMessage], entry: e.Compacted, seq: int) -> None:
+        new = self._record.conversation
+        same = next(
+            (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(new)
+        )
+        self._shared = min(self._shared, same)
+        what = "summed up the conversation"
+        what = what if entry.how == "summary" else "left out the oldest results of tools"
+        self._why = self._why or f"entry {seq} {what}"
+
+    def _answered(self, entry: e.Answered, call: e.ModelCalled) -> None:
+        length = len(self._record.conversation) - len(entry.messages)
+        model: str = self._record.chosen_model or self._record.model
+        usage, pause = entry.usage, self._now - self._time
+        cached = usage.cache_read
+        is_missed = bool(self.calls) and cached < self._read / 2
+        if not self.calls:
+            why = "the first call"
+        elif model != self._model:
+            self._shared, why = 0, f"another model: {model}, before it {self._model}"
+        elif self._why:
+            why = self._why
+        elif not is_missed:
+            why = ""
+        elif pause > KEPT:
+            why = f"the beginning is the same: {pause / 60:.0f} minutes lay between, and servers forget"
+        else:
+            why = "the messages are the same: the server lost them, or tools of an MCP server are others"
+        self.calls.append(
+            CachedCall(
+                seq=self._seq,
+                turn=call.turn,
+                step=call.step,
+                input=usage.input,
+                cached=cached,
+                messages=length,
+                shared=self._shared,
+                is_whole=self._shared == self._length,
+                is_missed=is_missed,
+                why=why,
+            )
+        )
+        self._read, self._time, self._model, self._why = usage.input, self._now, model, ""
+        self._length = self._shared = length
+        self._before = None
+
+
+def cached_calls(store: Store, row: SessionRow) -> list[CachedCall]:
+    """Return the calls of a session's model that were answered, oldest first."""
+    reader = _Reader()
+    for stored in store.entries(row.session, 0, row.seq):
+        reader.fold(decode_entry(stored.data), stored.seq, stored.time)
+    return reader.calls
+
+
+def cache_text(calls: list[CachedCall], redactor: Redactor) -> str:
+    """Write the calls that missed the cache, and how many tokens were read once more for that."""
+    total, found = sum(call.input for call in calls), sum(call.cached for call in calls)
+    head = f"{counted(len(calls), 'call')}, {found:,} of {total:,} tokens from the cache"
+    missed = [call for call in calls if call.is_missed]
+    if not found:
+        head += ", of which the server tells nothing"
+        missed = [call for call in missed if not call.is_whole]
+    if not missed:
+        return f"{head}; no call missed it."
+    lines = [f"{head}; {counted(len(missed), 'call')} missed it:", ""]
+    for call in missed:
+        shared = f"{call.shared} of {call.messages} messages as in the call before"
+        lines.append(
+            f"  entry {call.seq:<5} {call.turn} step {call.step}: {call.cached:,} of {call.input:,} "
+            f"tokens; {shared}\n    {redactor.line(call.why)}"
+        )
+    return "\n".join(lines)
+
+
+def cache_data(session: str, calls: list[CachedCall], redactor: Redactor) -> dict[str, Any]:
+    """Write all calls as data."""
+    rows: list[dict[str, Any]] = [redactor.data(encode_whole(call)) for call in calls]
+    return {"session": session, "calls": rows}
