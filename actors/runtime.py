@@ -78,6 +78,7 @@ class Runtime:
         storage: Storage,
         visible: tuple[str, ...] = (),
         sandbox: SandboxPolicy = OFF,
+        fetch: tuple[str, ...] = (),
         declared: Sequence[ToolDeclaration] = (),
         place: str = "",
         skills: Path | None = None,
@@ -99,6 +100,7 @@ class Runtime:
             declared=declared,
             placement=placing(processes) if placing is not None else None,
             sandbox=sandbox.told,
+            fetch=fetch,
         )
         self.shared = SharedResources(
             processes=processes,

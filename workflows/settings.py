@@ -255,7 +255,7 @@ class ToolSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
     `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
-    about commands in the sandbox.
+    about commands in the sandbox, `fetch_private` (hosts) and `fetch_robots` about the tool `fetch`.
     """
 
     grace: Annotated[float, Meta(ge=0)]
@@ -267,6 +267,14 @@ class ToolSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     sandbox: SandboxMode
     network: bool
     writable: tuple[str, ...]
+    fetch_private: tuple[str, ...]
+    fetch_robots: bool
+
+    @property
+    def fetch_options(self) -> tuple[str, ...]:
+        """The command line of what gets pages."""
+        robots = ("--robots",) if self.fetch_robots else ()
+        return (*robots, *(f"--private={host}" for host in self.fetch_private))
 
 
 class ToolDeclaration(SettingsTable, set_by=Setter.TRUSTED_PROJECT):

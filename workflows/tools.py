@@ -20,8 +20,9 @@ from ..machines import protocol as m
 from .plugins import PREFIX, EntryPoints
 from .registry import Part, Registry
 
-ToolKind = Literal["read", "edit", "search", "execute", "think", "other"]
-"""What a tool does: `read`, `edit` and `search` are about the file or folder at their argument `path`."""
+ToolKind = Literal["read", "edit", "search", "execute", "think", "fetch", "other"]
+"""What a tool does: `read`, `edit` and `search` are about the file or folder at their argument `path`,
+`fetch` about the address at `url`."""
 
 
 class ToolPart(Part):
@@ -55,6 +56,7 @@ TOOLS = Registry(
         "search": ToolPart(place=f"{_PORTS}.searching:SearchTool", kind="search"),
         "survey": ToolPart(place=f"{_PORTS}.survey:SURVEY_TOOL", kind="read"),
         "shell": ToolPart(place=f"{_PORTS}.shell:ShellTool", kind="execute"),
+        "fetch": ToolPart(place=f"{_PORTS}.fetch:FetchTool", kind="fetch"),
         "delegate": ToolPart(place=f"{_PORTS}.session_tools:DELEGATE", kind="think"),
         "dismiss": ToolPart(place=f"{_PORTS}.session_tools:DISMISS"),
         "progress": ToolPart(place=f"{_PORTS}.session_tools:PROGRESS", kind="think"),
@@ -64,10 +66,10 @@ TOOLS = Registry(
 )
 
 
-USUAL = tuple(name for name in TOOLS.built_in if name != "survey")
+USUAL = tuple(name for name in TOOLS.built_in if name not in ("survey", "fetch"))
 """The tools of an agent that names none; `survey` belongs to the profile for small models."""
 
-AGENT_CALLS = ("fetch", "think", "switch_mode", "other")
+AGENT_CALLS = ("think", "switch_mode", "other")
 """What the calls of external agents are in rules where no tool here corresponds: kinds of the protocol.
 
 Source: https://agentclientprotocol.com/protocol/tool-calls.

@@ -82,6 +82,7 @@ class Host:
             storage=storage,
             visible=tools.environment,
             sandbox=sandbox,
+            fetch=tools.fetch_options,
             declared=config.tool,
             skills=paths.config / "skills",
             place=config.node.place,

@@ -83,6 +83,7 @@ class _Subject(Value):
     """What rules are matched with: `exact` is the call's own text, `forms` are equivalents of a path.
 
     `line` is what a shell's text says, `path` the resolved path; `is_linked`: it is not as written.
+    `is_url`: it is an address.
     """
 
     exact: str
@@ -91,6 +92,7 @@ class _Subject(Value):
     line: CommandLine | None = None
     path: str = ""
     is_linked: bool = False
+    is_url: bool = False
 
 
 class Permissions:
@@ -219,6 +221,8 @@ def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     if tool == "shell":
         command = str(arguments.get("command") or "").strip(" \t\n")  # what bash drops, no more
         return _Subject(exact=command, line=read_line(command))
+    if kind_of(tool) == "fetch":
+        return _subject_of_url(str(arguments.get("url") or ""))
     if kind_of(tool) not in _WITH_PATH:
         return _Subject(exact="")
     text = str(arguments.get("path") or ".")
@@ -235,6 +239,15 @@ def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     )
 
 
+def _subject_of_url(url: str) -> _Subject:
+    from .fetch import canonical  # few sessions have the tool
+
+    try:
+        return _Subject(exact=canonical(url), is_url=True)
+    except ToolError:
+        return _Subject(exact=url, is_url=True)
+
+
 def _mismatch(subject: _Subject, rule: Rule) -> str:
     """Say why a rule does not cover a call; empty when it does."""
     if rule.do != "allow":
@@ -244,11 +257,21 @@ def _mismatch(subject: _Subject, rule: Rule) -> str:
         return "" if any(fnmatchcase(text, rule.match) for text in texts) else ELSE
     if subject.line is not None:
         return uncovered(rule.match, subject.exact, subject.line)
+    if subject.is_url:
+        return "" if _covers_url(rule.match, subject.exact) else ELSE
     if not fnmatchcase(subject.exact, rule.match):
         return ELSE
     if subject.is_outside and not rule.match.startswith("/"):
         return "allows only inside the folder; a pattern that begins with / allows outside"
     return ""
+
+
+def _covers_url(pattern: str, url: str) -> bool:
+    """Whether an allowance covers an address: host and path each by its own part of the pattern."""
+    if pattern == "*" or pattern == url:
+        return True
+    ours, theirs = pattern.split("/", 3), url.split("/", 3)
+    return len(ours) == len(theirs) and all(map(fnmatchcase, theirs, ours))
 
 
 def _unseen(line: CommandLine | None) -> str:
@@ -274,6 +297,9 @@ def _offered_command(arguments: dict[str, Any]) -> str:
 
 
 def _offered_path(tool: str, arguments: dict[str, Any], folder: Path) -> str:
+    if kind_of(tool) == "fetch":
+        parts = _subject_of_url(str(arguments.get("url") or "")).exact.split("/", 3)
+        return f"{escape('/'.join(parts[:3]))}/*" if len(parts) > 3 else ""
     if kind_of(tool) not in _WITH_PATH:
         return ""
     try:

@@ -74,12 +74,13 @@ def kept_ends(data: bytes, context: ToolContext) -> tuple[str, str]:
 class ToolResources(Value):
     """What a tool is made with: `grace` in seconds; `sandbox` is what a command cannot do in it.
 
-    `sandbox` is empty where there is none.
+    `sandbox` is empty where there is none. `fetch` are the options of what gets pages.
     """
 
     processes: Processes
     grace: float
     sandbox: str = ""
+    fetch: tuple[str, ...] = ()
 
 
 class ToolRun(Protocol):

@@ -21,7 +21,8 @@ class Toolbox:
 
     `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is the
     number of bytes that a workflow reads of one command, `placement` where remote steps run,
-    `sandbox` what a command cannot do in the sandbox, if there is one.
+    `sandbox` what a command cannot do in the sandbox, if there is one, `fetch` the options of what gets
+    pages.
     """
 
     def __init__(
@@ -33,9 +34,12 @@ class Toolbox:
         declared: Sequence[ToolDeclaration] = (),
         placement: Placement | None = None,
         sandbox: str = "",
+        fetch: tuple[str, ...] = (),
     ) -> None:
         self.processes = processes
-        self.resources = ToolResources(processes=processes, grace=grace, sandbox=sandbox)
+        self.resources = ToolResources(
+            processes=processes, grace=grace, sandbox=sandbox, fetch=fetch
+        )
         self._made: dict[str, Tool] = {
             declaration.name: DeclaredTool(declaration, self.resources) for declaration in declared
         }

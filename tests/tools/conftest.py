@@ -27,6 +27,7 @@ class Bench:
 
     folder: Path
     outside: Path
+    fetch: tuple[str, ...] = ()
     pieces: list[str] = field(default_factory=list)
 
     def context(self, **rest: Any) -> ToolContext:
@@ -49,7 +50,8 @@ class Bench:
             host = ProcessHost()
             try:
                 async with asyncio.timeout(seconds(60)):
-                    return await scenario(Toolbox(host, grace=0.05, output_limit=LIMIT))
+                    made = Toolbox(host, grace=0.05, output_limit=LIMIT, fetch=self.fetch)
+                    return await scenario(made)
             finally:
                 await host.aclose()
 
