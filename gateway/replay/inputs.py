@@ -170,7 +170,9 @@ class Inputs:
             for number in dict.fromkeys((utterance, 1)):
                 for intent in intents:
                     kind: Any = TYPES.get(intent, "normal")
-                    reverts = ("", "turn", "last") if intent is Intent.REVERT else ("",)
+                    reverts: tuple[Any, ...] = ("",)
+                    if intent is Intent.REVERT:
+                        reverts = ("", "turn", "last")
                     goes_on = kind == "interrupt" and intent is not Intent.INTERRUPT_BARE
                     for revert, then in product(reverts, (said.text, "") if goes_on else ("",)):
                         yield m.UserMessage(

@@ -14,7 +14,7 @@ import json
 import socket
 import sys
 from email.message import Message
-from ipaddress import IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import NoReturn
 from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
@@ -55,7 +55,7 @@ def is_private(text: str) -> bool:
     if isinstance(found, IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour
         if inner is None and found in _TRANSLATED:
-            inner = ip_address(int(found) & 0xFFFFFFFF)
+            inner = IPv4Address(int(found) & 0xFFFFFFFF)
         found = inner or found
     return not found.is_global or found.is_multicast
 
