@@ -226,6 +226,11 @@ class Runtime:
         live = self.sessions.get(session)
         return live is not None and live.record.is_quiet
 
+    def is_run(self, session: str) -> bool:
+        """Whether an open session is a run of a workflow."""
+        live = self.sessions.get(session)
+        return live is not None and live.record.run is not None
+
     def is_broken(self, session: str) -> bool:
         """Whether a session's journal could not be written, so that it is at a standstill."""
         live = self.sessions.get(session)

@@ -21,7 +21,7 @@ from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines import protocol as m
-from ..machines.classification import Classification, addressee, classify
+from ..machines.classification import TYPES, Classification, addressee, classify
 from ..machines.conversation import Attachment, Picture
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
@@ -31,7 +31,7 @@ from .events.translation import EventPublisher, queue_view
 from .session_info import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
-from .typed_text import TYPES, TextReader, obey
+from .typed_text import TextReader, obey
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
@@ -109,13 +109,13 @@ class SessionClient:
         )
         return None
 
-    @cached_property
-    def _is_run(self) -> bool:
-        return self.record().run is not None
-
     def _how_to_answer(self) -> str:
         """Say how the oldest open question of a step is answered if it has options, else nothing."""
-        if not self.is_open or not self._is_run or (run := self.record().run) is None:
+        try:
+            run = self.record().run if self._runtime.is_run(self.session) else None
+        except UnknownSession:
+            run = None
+        if run is None:
             return ""
         asked = (known.asked for known in run.questions.values())
         question = next((known for known in asked if known and known.options), None)

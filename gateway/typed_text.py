@@ -9,7 +9,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ..machines import protocol as m
-from ..machines.classification import Classification, Keywords, classify
+from ..machines.classification import TYPES, Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.people import Deed, objection
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from .client import SessionClient
     from .commands.command import CommandCall, Reply
 
-TYPES = {
-    Intent.STEER_WORD: "steer",
-    Intent.EXPLICIT_STEER: "steer",
-    Intent.INTERRUPT_BARE: "interrupt",
-    Intent.INTERRUPT_MORE: "interrupt",
-    Intent.EXPLICIT_INTERRUPT: "interrupt",
-    Intent.REVERT: "interrupt",
-}
-"""The types of messages that are no plain ones."""
 _NO_ANSWERS = {
     Intent.COMMAND,
     Intent.INTERRUPT_BARE,

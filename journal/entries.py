@@ -975,7 +975,10 @@ class ItemReopened(RunEntry, NoEvent):
 
 
 class StepAsked(RunEntry):
-    """A step asks a person a question; `default` is the answer if none is given in time."""
+    """A step asks a person a question; `default` is the answer if none is given in time.
+
+    `is_hold`: its work is held, and the question is whether it may begin.
+    """
 
     turn: str
     step: str
@@ -984,6 +987,17 @@ class StepAsked(RunEntry):
     text: str
     options: tuple[str, ...] = ()
     default: str | None = None
+    is_hold: bool = False
+
+
+class StepReleased(RunEntry, NoEvent):
+    """A person lets work begin that was held; `is_child` and `is_told` as for `ItemStarted`."""
+
+    turn: str
+    step: str
+    index: int
+    is_child: bool = False
+    is_told: bool = False
 
 
 class StepEnded(RunEntry):
@@ -1099,6 +1113,7 @@ AnyRunEntry = (
     | ItemEnded
     | ItemReopened
     | StepAsked
+    | StepReleased
     | StepEnded
     | RunOverdue
     | StepReopened

@@ -215,6 +215,8 @@ def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
                 if _is_at(known, entry)
             }
             return replace(run, open={**run.open, **asked})
+        case e.StepReleased():
+            return _release_item(run, entry)
         case e.RunOverdue():
             return replace(run, is_late=True)
         case e.StepReopened():  # whoever tries a run again grants it its time once more
@@ -248,7 +250,7 @@ def _start_child(run: RunRecord, entry: e.ChildStarted) -> RunRecord:
     return _put(run, known.step, children=children)
 
 
-def _is_at(known: Attempt, entry: e.StepAsked | e.ItemEnded) -> bool:
+def _is_at(known: Attempt, entry: e.StepAsked | e.StepReleased | e.ItemEnded) -> bool:
     return (known.step, known.index) == (entry.step, entry.index)
 
 
@@ -311,6 +313,24 @@ def _start_item(run: RunRecord, entry: e.ItemStarted) -> RunRecord:
         steps={**run.steps, step.id: step},
         open={**run.open, entry.call: begun},
         calls_made=run.calls_made + 1,
+        said="" if entry.is_told else run.said,
+    )
+
+
+def _release_item(run: RunRecord, entry: e.StepReleased) -> RunRecord:
+    """Let an attempt go on whose question is answered: it begins now."""
+    step, index = run.steps[entry.step], str(entry.index)
+    if entry.is_child and index not in step.children:
+        step = replace(step, children={**step.children, index: ""})
+    begun = {
+        known.call: replace(known, asked=None, is_child=entry.is_child)
+        for known in run.open.values()
+        if _is_at(known, entry)
+    }
+    return replace(
+        run,
+        steps={**run.steps, step.id: step},
+        open={**run.open, **begun},
         said="" if entry.is_told else run.said,
     )
 

@@ -326,6 +326,17 @@ class _Phrase(Value):
     match: Match
 
 
+TYPES = {
+    Intent.STEER_WORD: "steer",
+    Intent.EXPLICIT_STEER: "steer",
+    Intent.INTERRUPT_BARE: "interrupt",
+    Intent.INTERRUPT_MORE: "interrupt",
+    Intent.EXPLICIT_INTERRUPT: "interrupt",
+    Intent.REVERT: "interrupt",
+}
+"""The types of messages that are no plain ones."""
+
+
 class Keywords(Struct, frozen=True, dict=True):
     """The configured lists; build once and keep, the look-up is made at first use."""
 

@@ -78,7 +78,9 @@ REMOTE = "mcp__"
 """Begins the names of tools that a server offers, which are known while it runs."""
 OUTSIDE = "outside"
 """What a call of `shell` is in rules that asks to leave the sandbox, by an argument of this name."""
-RESERVED = (m.AGENT_TOOL, "command", OUTSIDE)
+STEP = "step"
+"""What the work of a workflow's step is in holds, by its name, or `NAME-3` of the third item."""
+RESERVED = (m.AGENT_TOOL, "command", OUTSIDE, STEP)
 """Tools that no model has: the turn of an external agent, the command of a workflow's step."""
 
 
@@ -97,7 +99,7 @@ def is_rule_tool(pattern: str, declared: Collection[str] = ()) -> bool:
     return (
         any(sign in pattern for sign in "*?[")
         or pattern in declared
-        or pattern in (*AGENT_CALLS, OUTSIDE)
+        or pattern in (*AGENT_CALLS, OUTSIDE, STEP)
         or pattern.startswith(REMOTE)
         or pattern in TOOLS
     )

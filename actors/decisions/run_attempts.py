@@ -14,10 +14,12 @@ from ...journal.child_record import ChildRecord
 from ...journal.record import SessionRecord, StopRecord
 from ...journal.run_record import Attempt, RunRecord, StepRecord
 from ...machines import protocol as m
+from ...machines.conversation import ToolRequest
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ...workflows.flow.spec import AskAction, Kind, StepSpec
 from ...workflows.flow.template import render
+from ...workflows.tools import STEP
 from .decision import NOTHING, Decision, answer, refusal
 from .run_plan import StepPlan
 from .run_work import COMMANDS, Outcome, command, delegation, of_child, of_command, with_item
@@ -29,6 +31,9 @@ MOST_LOSSES = 3
 """How often a worker may die under an item that is repeated: the item may be the cause."""
 NO_PERSON = "no person can be asked, and it has no `default`"
 NO_ANSWER = "there was no answer in time"
+HELD_UNASKED = "it is held, and no person can be asked"
+DENIED = "a person did not let it begin"
+CHOICES_OF_HELD = ("run", "skip", "fail")
 OVERTIME = "the run took longer than its `timeout`"
 LATE = "it took longer than {:g} s"
 OVERDUE = "overdue"
@@ -93,15 +98,18 @@ class RunView(Value):
 def begin(view: RunView, step: StepSpec, index: int, call: str, said: str = "") -> Decision:
     """Begin an attempt at an item of a step, or let it fail; `said` is for an agent to take in."""
     record = view.run.steps[step.id]
+    is_held = _is_held(view, step, record.name(index), call)
     started = e.ItemStarted(
         turn=view.turn,
         step=step.id,
         index=index,
         call=call,
         attempt=record.attempts.get(str(index), 1),
-        is_child=step.kind not in (*COMMANDS, Kind.ASK),
-        is_told=bool(said),
+        is_child=_is_session(step) and not is_held,
+        is_told=bool(said) and not is_held,
     )
+    if is_held:
+        return Decision(entries=(started,)) + _hold(view, step, index, call)
     try:
         begun = _begun(view, step, record, index, call, said)
     except TemplateError as error:
@@ -131,6 +139,59 @@ def _begun(
         ancestors=view.record.turns[view.turn].ancestors,
     )
     return Decision(effects=(delegation(step, values, bare, said, view.environment), *limits))
+
+
+def _is_session(step: StepSpec) -> bool:
+    return step.kind not in (*COMMANDS, Kind.ASK)
+
+
+def _is_held(view: RunView, step: StepSpec, name: str, call: str) -> bool:
+    """Whether a person wants to be asked before this work begins."""
+    if step.kind is Kind.ASK:
+        return False
+    request = ToolRequest(call=call, tool=STEP, arguments={"step": name})
+    return view.environment.tool_policy.permit(request).is_hold
+
+
+def _hold(view: RunView, step: StepSpec, index: int, call: str) -> Decision:
+    """Ask whether work may begin that is held."""
+    if not view.environment.policy.can_ask:
+        return conclude(view, step, index, by_default(None, HELD_UNASKED))
+    asked = e.StepAsked(
+        turn=view.turn,
+        step=step.id,
+        index=index,
+        question=m.question_id(view.environment.path, call),
+        text=f"{view.run.steps[step.id].name(index)} is held. What now?",
+        options=CHOICES_OF_HELD,
+        is_hold=True,
+    )
+    return Decision(entries=(asked,))
+
+
+def _released(view: RunView, step: StepSpec, attempt: Attempt, choice: str) -> Decision:
+    """Do with held work what a person chose."""
+    index = attempt.index
+    if choice == "skip":
+        return conclude(view, step, index, ("ok", e.WorkResult(more={"by": "user"})))
+    if choice == "fail":
+        return conclude(view, step, index, ("failed", e.WorkResult(reason=DENIED)))
+    record = view.run.steps[step.id]
+    is_new_agent = step.kind is Kind.AGENT and not is_taken_up(record, index)
+    said = view.run.said if is_new_agent else ""
+    released = e.StepReleased(
+        turn=view.turn,
+        step=step.id,
+        index=index,
+        is_child=_is_session(step),
+        is_told=bool(said),
+    )
+    try:
+        begun = _begun(view, step, record, index, attempt.call, said)
+    except TemplateError as error:
+        failed = "failed", e.WorkResult(reason=str(error.message))
+        return conclude(view, step, index, failed)
+    return Decision(entries=(released,)) + begun
 
 
 def is_taken_up(record: StepRecord, index: int) -> bool:
@@ -297,6 +358,8 @@ def answered(view: RunView, message: m.Answer) -> Decision:
     if text is None and not is_unanswered:
         known = ", ".join(asked.options)
         return refusal(f"`{said}` is no answer; there are: {known}")
+    if asked.is_hold and text is not None:
+        return replace(_released(view, step, attempt, text), reply=answer())
     if text is None or is_unanswered:
         outcome = by_default(asked.default, NO_ANSWER)
     else:

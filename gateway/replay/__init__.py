@@ -1,1 +1,1 @@
-"""Runs a recorded session again, with the answers of models and tools from its journal."""
+"""Replays of a home's sessions, and of exported ones: surroundings, what is kept, what is said of it."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ...journal.memory import MemoryStore
+from ...simulator.replay.script import Script
 from ...workflows.config import load
 from ...workflows.paths import Paths
 from ..host.host import Host
@@ -19,7 +20,6 @@ from ..own_agent import own_agent
 from ..views.session_file import exported_entries
 from ..wording.redaction import redactor_of
 from .replay import Replay, Replayer, ReplayOptions
-from .script import Script
 from .wording import replay_text
 
 

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
 from ...actors.environment import Environment
-from ...actors.session_maker import account_of
-from ...actors.tool_policy import SessionChoices, SessionToolPolicy
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...journal.store import StoredEntry
 from ...machines import protocol as m
-from ...machines.conversation import ToolSchema
 from ...machines.errors import ModelError, UsageError
 from ...machines.value import Value
 from ...ports.models.model import AnswerListener, Model, ModelRequest
 from ...ports.tools.permission import Permissions
-from ...ports.tools.toolbox import Toolbox
+from ...simulator.replay.player import Asker, Changes, Difference, Player
+from ...simulator.replay.script import Script
+from ...simulator.replay.surroundings import Surroundings
 from ...workflows.routing import find_table
 from ..host.host import Host
 from ..typed_text import TextReader
-from .player import Asker, Changes, Difference, Player
-from .script import Script
 
 
 class Replay(Value):
@@ -70,24 +66,16 @@ class ReplayOptions(Value):
     is_live: bool = False
 
 
-class _RecordedTool:
-    """A tool that is not here, as far as the record shows what it is."""
-
-    def __init__(self, name: str, is_mutating: bool, is_idempotent: bool) -> None:
-        self.schema = ToolSchema(name=name, description="", parameters={"type": "object"})
-        self.is_mutating, self.is_idempotent = is_mutating, is_idempotent
-
-    def fault(self, arguments: dict[str, Any]) -> str:
-        """Find nothing wrong with a call."""
-        return ""
-
-
 class Replayer:
     """Makes the surroundings of replays from the configuration of a host, which runs none of them."""
 
     def __init__(self, host: Host, other: Host | None = None) -> None:
         """`other` has the configuration of another agent that is to decide, if that is another one."""
+        shared = host.runtime.shared
         self._host, self._other = host, other or host
+        self._surroundings = Surroundings(
+            toolbox=shared.toolbox, outputs=shared.storage.outputs, skills=shared.skills
+        )
         self.asked = 0
 
     def play(self, stored: Iterable[StoredEntry], options: ReplayOptions) -> tuple[Replay, Player]:
@@ -106,10 +94,16 @@ class Replayer:
             said=options.said,
             amend=self._amending(script, options),
         )
-        recorded = self._recorded(script, options)
+        recorded, profiles = self._recorded(script, options), self._host.opener.profiles
+
+        def surrounded(player: Player, record: SessionRecord) -> Environment:
+            chosen = record.routes
+            routes = recorded.routes if chosen is None else profiles.routes(chosen)
+            return self._surroundings.around(player, record, recorded, routes)
+
         player = Player(
             script,
-            lambda player, record: self._environment(player, record, recorded),
+            surrounded,
             changes,
             script.opened,
             TextReader(self._host.config.auto_queue.keywords).classify,
@@ -158,74 +152,7 @@ class Replayer:
         if routes is None and profile is None:
             return None
 
-        def amend(environment: Environment) -> None:
-            if profile is not None:
-                environment.max_steps, environment.policy = profile.max_steps, profile.policy
-                environment.progress = profile.progress
-                policy = environment.tool_policy
-                assert isinstance(policy, SessionToolPolicy)
-                environment.tool_policy = self._tools(
-                    script, profile, profile.tools, policy.choices
-                )
-            if routes is not None:
-                environment.dispositions = routes.dispositions
-                environment.deliveries = routes.deliveries
-
-        return amend
-
-    def _environment(
-        self, player: Player, record: SessionRecord, profile: AgentProfile
-    ) -> Environment:
-        chosen = record.routes
-        if chosen is not None:
-            profile = replace(profile, routes=self._host.opener.profiles.routes(chosen))
-        names = player.script.opened.tools or profile.tools
-        choices = SessionChoices(lambda: player.ledger.record, profile.policy.mode)
-        return Environment(
-            journal=player,
-            perform=player.ports,
-            observers=(),
-            tool_policy=self._tools(player.script, profile, names, choices),
-            policy=profile.policy,
-            max_steps=profile.max_steps,
-            dispositions=profile.routes.dispositions,
-            deliveries=profile.routes.deliveries,
-            delegation=profile.delegation,
-            compaction=replace(profile.compaction, window=_window(player.script, profile)),
-            progress=profile.progress,
-            account=account_of(record, profile.limits),
-            price=profile.price,
-            goals=profile.goals,
-            agent=player.script.opened.agent,
-            helpers=profile.helpers,
-            result_limits=profile.result_limits,
-            outputs=str(self._host.runtime.shared.storage.outputs / record.id),
-        )
-
-    def _tools(
-        self,
-        script: Script,
-        profile: AgentProfile,
-        names: tuple[str, ...],
-        choices: SessionChoices,
-    ) -> SessionToolPolicy:
-        shared = self._host.runtime.shared
-        toolbox: Toolbox = shared.toolbox.including(*profile.own_tools)
-        made = [
-            _RecordedTool(name, *script.tools.get(name, (True, False)))
-            for name in names
-            if name not in toolbox.names
-        ]
-        return SessionToolPolicy(
-            toolbox=toolbox.including(*made),  # type: ignore[arg-type]
-            names=names,
-            permissions=profile.permissions,
-            folder=Path(script.opened.folder),
-            outputs=shared.storage.outputs / script.opened.session,
-            claim=lambda path: "",
-            choices=choices,
-            skills=shared.skills,
-        )
+        return lambda environment: self._surroundings.amend(environment, script, profile, routes)
 
     def _asker(self, model: Model) -> Asker:
         """Return what asks a model."""
@@ -272,13 +199,3 @@ def _can_ask(script: Script) -> bool:
         isinstance(recorded.entry, e.ToolRefused) and recorded.entry.is_unanswered
         for recorded in script.entries
     )
-
-
-def _window(script: Script, profile: AgentProfile) -> int:
-    """Return the model's window, which its server may have told."""
-    told = (
-        recorded.entry.window
-        for recorded in script.entries
-        if isinstance(recorded.entry, e.CompactionBegun) and recorded.entry.window
-    )
-    return next(told, profile.compaction.window)

@@ -6,9 +6,9 @@ from typing import Any
 
 from ...journal.codec import encode_entry
 from ...ports.tools.text import counted
+from ...simulator.replay.player import Difference
 from ..views.comparison import step_text
 from ..wording.redaction import Redactor
-from .player import Difference
 from .replay import Replay
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_whole
 from ...journal.record import SessionRecord, apply
@@ -41,31 +43,40 @@ class CachedCall(Value):
     why: str
 
 
+class _Asked(Value):
+    """A call, when it was made and with which model; `read` is what its answer said of its tokens."""
+
+    call: e.ModelCalled
+    seq: int
+    time: float
+    model: str
+    length: int = 0
+    read: int = 0
+
+
 class _Reader:
-    """Folds a journal, and notes what lies between two calls."""
+    """Folds a journal, and notes what lies between two calls: `_shared` messages, and `_why`."""
 
     def __init__(self) -> None:
         self.calls: list[CachedCall] = []
         self._record = SessionRecord()
-        self._before: e.ModelCalled | None = None
-        self._read, self._time, self._seq, self._now = 0, 0.0, 0, 0.0
-        self._length, self._shared = 0, 0
-        self._model: str = ""
-        self._why: str = ""
+        self._asked: _Asked | None = None
+        self._before: _Asked | None = None
+        self._shared, self._why = 0, ""
 
     def fold(self, entry: e.Entry, seq: int, time: float) -> None:
         """Take the next entry."""
-        old: list[ChatMessage] = []
-        if isinstance(entry, e.Compacted):
-            old = list(self._record.conversation)
+        is_summed_up = isinstance(entry, e.Compacted)
+        old = list(self._record.conversation) if is_summed_up else []
         apply(self._record, entry, seq, time)
         match entry:
             case e.Compacted():
                 self._compacted(old, entry, seq)
             case e.ModelCalled():
-                self._before, self._seq, self._now = entry, seq, time
-            case e.Answered() if self._before is not None:
-                self._answered(entry, self._before)
+                model = self._record.chosen_model or self._record.model
+                self._asked = _Asked(call=entry, seq=seq, time=time, model=model)
+            case e.Answered() if self._asked is not None:
+                self._answered(entry, self._asked)
             case _:
                 return
 
@@ -79,41 +90,42 @@ class _Reader:
         what = what if entry.how == "summary" else "left out the oldest results of tools"
         self._why = self._why or f"entry {seq} {what}"
 
-    def _answered(self, entry: e.Answered, call: e.ModelCalled) -> None:
+    def _answered(self, entry: e.Answered, asked: _Asked) -> None:
         length = len(self._record.conversation) - len(entry.messages)
-        model: str = self._record.chosen_model or self._record.model
-        usage, pause = entry.usage, self._now - self._time
-        cached = usage.cache_read
-        is_missed = bool(self.calls) and cached < self._read / 2
-        if not self.calls:
-            why = "the first call"
-        elif model != self._model:
-            self._shared, why = 0, f"another model: {model}, before it {self._model}"
-        elif self._why:
-            why = self._why
-        elif not is_missed:
-            why = ""
-        elif pause > KEPT:
-            why = f"the beginning is the same: {pause / 60:.0f} minutes lay between, and servers forget"
-        else:
-            why = "the messages are the same: the server lost them, or tools of an MCP server are others"
+        before, usage = self._before, entry.usage
+        is_missed = before is not None and usage.cache_read < before.read / 2
+        if before is not None and asked.model != before.model:
+            self._shared = 0
         self.calls.append(
             CachedCall(
-                seq=self._seq,
-                turn=call.turn,
-                step=call.step,
+                seq=asked.seq,
+                turn=asked.call.turn,
+                step=asked.call.step,
                 input=usage.input,
-                cached=cached,
+                cached=usage.cache_read,
                 messages=length,
                 shared=self._shared,
-                is_whole=self._shared == self._length,
+                is_whole=before is None or self._shared == before.length,
                 is_missed=is_missed,
-                why=why,
+                why=self._cause(asked, before, is_missed=is_missed),
             )
         )
-        self._read, self._time, self._model, self._why = usage.input, self._now, model, ""
-        self._length = self._shared = length
-        self._before = None
+        self._before = replace(asked, length=length, read=usage.input)
+        self._asked, self._shared, self._why = None, length, ""
+
+    def _cause(self, asked: _Asked, before: _Asked | None, *, is_missed: bool) -> str:
+        if before is None:
+            return "the first call"
+        if asked.model != before.model:
+            return f"another model: {asked.model}, before it {before.model}"
+        if self._why or not is_missed:
+            return self._why
+        pause = asked.time - before.time
+        if pause > KEPT:
+            return f"the messages are the same: {pause / 60:.0f} minutes lay between, and servers forget"
+        return (
+            "the messages are the same: the server lost them, or tools of an MCP server are others"
+        )
 
 
 def cached_calls(store: Store, row: SessionRow) -> list[CachedCall]:

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ...machines.errors import ToolError
 from ...machines.value import Value
+from ...workflows.extras import how_to_install
 from ..models.route import Address, proxy_of, target_of, trusted_certificates
 from .fetch import canonical
 
@@ -179,8 +180,7 @@ def _markdown(page: Page) -> str:
         import trafilatura  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ToolError(
-            "it is HTML, and what makes Markdown of it is not installed",
-            "the user can `pip install 'steersman[fetch]'`",
+            "it is HTML, and what makes Markdown of it is not installed", how_to_install("fetch")
         ) from error
     whole = trafilatura.extract(
         page.body,

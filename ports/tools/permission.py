@@ -34,7 +34,7 @@ from typing import Any
 from ...machines.errors import ToolError
 from ...machines.value import Value
 from ...workflows.settings import Verb
-from ...workflows.tools import OUTSIDE, kind_of
+from ...workflows.tools import OUTSIDE, STEP, kind_of
 from .command_line import CommandLine, read_line
 from .known_words import KnownWords
 from .place import find_place
@@ -223,6 +223,8 @@ def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
         return _Subject(exact=command, line=read_line(command))
     if kind_of(tool) == "fetch":
         return _subject_of_url(str(arguments.get("url") or ""))
+    if tool == STEP:
+        return _Subject(exact=str(arguments.get("step")))
     if kind_of(tool) not in _WITH_PATH:
         return _Subject(exact="")
     text = str(arguments.get("path") or ".")

@@ -1,8 +1,8 @@
 """pi: `sessions/FOLDER/TIME_ID.jsonl` in PI_CODING_AGENT_DIR, which is `~/.pi/agent`.
 
 PI_CODING_AGENT_SESSION_DIR names another folder for the sessions. The records are a tree: each names
-the one before it as `parentId`, and the newest is where the session is. The format is described in the
-agent's own `docs/session-format.md`; its version is in the first record.
+the one before it as `parentId`, and the newest is where the session is. The agent's own pages describe
+the format; its version is in the first record.
 """
 
 import re

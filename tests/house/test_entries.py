@@ -86,10 +86,14 @@ def test_a_forgotten_entry_fails_the_type_check(root: Path, tmp_path: Path) -> N
 def test_a_command_that_changes_a_session_touches_few_modules(modules: list[Any]) -> None:
     """Renaming: its message, its entry, its fold, its row among the decisions, its slash command.
 
-    Others that use it: an export writes the name as an entry, an edit of the last message names a fork.
+    Others that use it: an export writes the name as an entry, an edit of the last message names a fork,
+    a replay and a session that is taken over are named, and a replay's table has it as only noted.
     """
     users = {
         "gateway/views/session_file.py",
+        "gateway/views/takeover.py",
+        "gateway/replay/at_home.py",
+        "simulator/replay/kinds.py",
         "gateway/commands/edit_last.py",
         "cli/commands/session_changes.py",
     }

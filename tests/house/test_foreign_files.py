@@ -23,6 +23,7 @@ OWN = {
     "gateway/web/access.py": "its own file, opened with its own checks",
     "journal/encoding.py": "its own entries",
     "journal/lock.py": "/proc",
+    "ports/tools/fetching.py": "what its own program has written to it",
     "restore/store.py": "its own file",
     "workspace/blob_store.py": "its own files",
     "workspace/change_log.py": "its own files",

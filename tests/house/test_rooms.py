@@ -252,7 +252,7 @@ LARGE = {
     "a simulated part with its dice": {
         *("agents.py:AgentPorts", "agents.py:AgentScenario", "workflows.py:WorkflowPorts"),
         *("ports.py:SimulatedPorts", "loops.py:LoopingPorts", "person.py:SimulatedPerson"),
-        *("session.py:World", "elsewhere.py:ElsewhereScenario"),
+        *("session.py:World", "elsewhere.py:ElsewhereScenario", "player.py:Player"),
     },
     "one person's place at a session, with the threads or tasks that wait for it": {
         *("attached.py:AttachedSession", "attached.py:AttachedRun", "session.py:EditorSession"),

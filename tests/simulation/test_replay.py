@@ -5,9 +5,6 @@ from typing import Any
 import pytest
 
 from steersman.actors.environment import Environment
-from steersman.gateway.replay.kinds import REFUSED
-from steersman.gateway.replay.player import Changes, Difference, Player
-from steersman.gateway.replay.script import Script
 from steersman.gateway.typed_text import TextReader
 from steersman.journal.record import SessionRecord
 from steersman.machines.classification import Keywords
@@ -15,6 +12,9 @@ from steersman.machines.policy import Account
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.happening import Failed
 from steersman.simulator.program import ROOT, SimulatedProgram
+from steersman.simulator.replay.kinds import REFUSED
+from steersman.simulator.replay.player import Changes, Difference, Player
+from steersman.simulator.replay.script import Script
 from steersman.simulator.scenario import Scenario
 
 RACES = 0.15

@@ -31,7 +31,7 @@ from ...machines import protocol as m
 from ...machines.classification import Classification
 from ...machines.errors import SteersmanError
 from ...machines.value import Value
-from ...simulator.schedule import SimulatedDispatcher
+from ..schedule import SimulatedDispatcher
 from .inputs import Inputs
 from .kinds import NOTED
 from .ports import RecordedPorts

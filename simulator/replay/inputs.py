@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ...journal import entries as e
 from ...journal.recovery import FOUND
 from ...machines import protocol as m
+from ...machines.classification import TYPES
 from ...machines.delivery import Cause
 from ...machines.disposition import Intent
-from ..typed_text import TYPES
 from .kinds import INPUTS
 
 if TYPE_CHECKING:
