@@ -10,14 +10,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..actors.decisions.run_work import COMMAND
+from ..actors.environment import Permit, ToolPolicy
 from ..actors.kernel.mailbox import reply
 from ..journal import entries as e
+from ..journal.record import SessionRecord
 from ..machines import protocol as m
+from ..machines.conversation import ToolRequest
 from ..machines.delivery import Relation
 from ..machines.disposition import Intent
 from ..machines.lifecycles import RUN
@@ -34,6 +38,7 @@ from ..workflows.flow.spec import (
     WorkflowAction,
     WorkflowSpec,
 )
+from ..workflows.tools import STEP
 from .choices import Seed, chooser_of, dice_of
 from .family import check_families, check_family_at_rest
 from .happening import Appended, Crashed, Happening, Poisoned
@@ -50,7 +55,7 @@ from .promises import (
 )
 from .samples import Samples
 from .schedule import Dice
-from .session import AGENTS, SimulatedRun, SimulationPlan
+from .session import AGENTS, SimulatedRun, SimulatedToolPolicy, SimulationPlan
 
 MOST_STEPS = 60_000
 MOST_ROUNDS = 200
@@ -299,6 +304,24 @@ class Operator:
 # The scenario -------------------------------------------------------------------------------------
 
 
+class HoldingToolPolicy(SimulatedToolPolicy):
+    """Holds the work of a third of the steps and items, by their names."""
+
+    def permit(self, request: ToolRequest) -> Permit:
+        """Look at the name of a step's work, else as usual."""
+        if request.tool == STEP and not crc32(request.arguments["step"].encode()) % 3:
+            return Permit(do="ask", rule="hold", is_hold=True)
+        return super().permit(request)
+
+
+def _holding(record: Callable[[], SessionRecord]) -> ToolPolicy:
+    return HoldingToolPolicy(record=record)
+
+
+def _letting(record: Callable[[], SessionRecord]) -> ToolPolicy:
+    return SimulatedToolPolicy(record=record)
+
+
 class WorkflowScenario:
     """A run of a workflow, continued until it has ended. Everything about it follows from `seed`.
 
@@ -316,10 +339,12 @@ class WorkflowScenario:
             loses=dice.choice((0.0, 0.2)) if workflow.is_remote else 0.0,
         )
         longest = dice.choice((1.0, 4.0, 10.0))
+        is_held = longest == 4.0  # no dice of its own: the seeds of others stay what they are
         plan = SimulationPlan(
             policy=Policy(
                 busy_mode=dice.choice(("interrupt", "steer", "queue")),
                 after_interrupt=dice.choice(("hold", "continue")),
+                can_ask=is_held,
             ),
             chances=Chances(
                 calls=dice.choice((0.0, 0.3)),
@@ -343,6 +368,7 @@ class WorkflowScenario:
             watch=LaneWatch(),
             ports_type=partial(WorkflowPorts, workflow.words, luck),
             run=workflow.run(Samples(dice, workflow.words)),
+            tool_policy=_holding if is_held else _letting,
             included=workflow.included,
         )
         self.plan = replace(plan, **changes)
@@ -533,6 +559,8 @@ def done_work_is_done_once(journal: list[e.Entry]) -> None:
                 lost |= {(name, index)} if status == "unknown" else set()
             case e.StepAsked(step=name, index=index):
                 running.pop((name, index), None)
+            case e.StepReleased(step=name, index=index, is_child=is_child):
+                running[name, index] = is_child
             case e.ItemReopened(step=name, index=index, is_done=is_done):
                 lost.discard((name, index))
                 done |= {(name, index)} if is_done else set()

@@ -98,7 +98,7 @@ class RunView(Value):
 def begin(view: RunView, step: StepSpec, index: int, call: str, said: str = "") -> Decision:
     """Begin an attempt at an item of a step, or let it fail; `said` is for an agent to take in."""
     record = view.run.steps[step.id]
-    is_held = _is_held(view, step, record.name(index), call)
+    is_held = _is_held(view, step, _name(record, index), call)
     started = e.ItemStarted(
         turn=view.turn,
         step=step.id,
@@ -135,10 +135,15 @@ def _begun(
         turn=view.turn,
         epoch=view.record.epoch,
         call=call,
-        arguments={"name": f"{step.id}-{index + 1}" if record.is_many else step.id},
+        arguments={"name": _name(record, index)},
         ancestors=view.record.turns[view.turn].ancestors,
     )
     return Decision(effects=(delegation(step, values, bare, said, view.environment), *limits))
+
+
+def _name(record: StepRecord, index: int) -> str:
+    """Return what a step's work is called: by the step, and by the number of its item."""
+    return f"{record.id}-{index + 1}" if record.is_many else record.id
 
 
 def _is_session(step: StepSpec) -> bool:
@@ -162,7 +167,7 @@ def _hold(view: RunView, step: StepSpec, index: int, call: str) -> Decision:
         step=step.id,
         index=index,
         question=m.question_id(view.environment.path, call),
-        text=f"{view.run.steps[step.id].name(index)} is held. What now?",
+        text=f"{_name(view.run.steps[step.id], index)} is held. What now?",
         options=CHOICES_OF_HELD,
         is_hold=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.driver import Place
+from support.driver import COMMAND, Chat, Place
 from support.model_server import Text, Tools
 
 
@@ -99,3 +99,60 @@ def test_holds_are_shown_and_ended(place: Place, serve) -> None:
     assert json.loads(held.stdout)["match"] == "src/*"
     shown = json.loads(place.run("sessions", "holds", "last", "--json").stdout)["holds"]
     assert [row["tool"] for row in shown] == ["write", "edit"]
+
+
+MANY = """
+[workflow]
+name = "many"
+parallel = 4
+[[step]]
+id = "list"
+run = ["seq", "1", "COUNT"]
+output = "lines"
+[[step]]
+id = "work"
+needs = ["list"]
+for_each = "steps.list.output"
+parallel = 4
+continue_on_error = true
+idempotent = true
+run = ["touch", "did-{{ item }}"]
+"""
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_the_work_of_a_step_is_held(place: Place, count: int) -> None:
+    """Exactly what the rows name waits, over kill -9 too; it runs, is skipped, or fails."""
+    held = [3, 7, count]
+    rows = "".join(f'[[hold]]\ntool = "step"\nmatch = "work-{number}"\n' for number in held)
+    (place.home / "config.toml").write_text(rows)
+    (place.folder / "many.toml").write_text(MANY.replace("COUNT", str(count)))
+    run = Chat(place, (*COMMAND, "run", "--json", "many.toml"))
+    place.chats.append(run)
+    asked = {run.wait("question")["arguments"]["text"] for _ in held}
+    assert asked == {f"work-{number} is held. What now?" for number in held}
+    run.kill()
+    assert not [number for number in held if (place.folder / f"did-{number}").exists()]
+
+    again = Chat(place, (*COMMAND, "run", "--json", "--resume", run.session))
+    place.chats.append(again)
+    questions = [again.wait("question") for _ in held]
+    answers = {question["arguments"]["text"].split()[0]: question["id"] for question in questions}
+    assert questions[0]["options"] == ["run", "skip", "fail"]
+    for number, choice in zip(held, ("run", "skip", "fail"), strict=True):
+        again.send({"answer": answers[f"work-{number}"], "choice": choice})
+    again.wait("run_ended", status="succeeded")
+    assert again.close() == 0
+    did = {int(path.name.removeprefix("did-")) for path in place.folder.glob("did-*")}
+    assert did == set(range(1, count + 1)) - {7, count}
+
+
+def test_held_work_that_nobody_can_be_asked_about_fails(place: Place) -> None:
+    """It does not begin, and the exit code says that a question was open."""
+    (place.home / "config.toml").write_text('[[hold]]\ntool = "step"\nmatch = "one"\n')
+    (place.folder / "one.toml").write_text(
+        '[workflow]\nname = "one"\n[[step]]\nid = "one"\nrun = ["touch", "did"]\n'
+    )
+    ran = place.run("run", "one.toml")
+    assert (ran.returncode, (place.folder / "did").exists()) == (4, False)
+    assert "it is held, and no person can be asked" in ran.stdout + ran.stderr

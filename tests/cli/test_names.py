@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from support.echo import walk
 
-NAMES = {"[FILE]", "FILE", "NAME", "TABLE", "A", "B", "AGENT", "RUN", "CLUSTER", "NODE"}
+NAMES = {"[FILE]", "FILE", "NAME|FILE", "TABLE|FILE", "NAME", "TABLE", "A", "B", "AGENT", "RUN"}
+NAMES |= {"CLUSTER", "NODE"}
 """What names a thing of the program or of its configuration, or else is a path."""
 OTHERS = {
     *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN", "[TURN|OTHER]"),  # of the home's sessions
@@ -19,7 +20,7 @@ OTHERS = {
     "[restore ID|empty]",  # of the trash
     "[TOPIC]",  # a page
     "[WHAT]",  # a path of the configuration
-    *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE", "TIME"),  # taken as it is
+    *("TEXT", "COMMAND", "URL", "CHOICES", "NAME=VALUE", "Q=CHOICE", "TIME"),  # taken as it is
     *("PATTERN", "WHAT MATTERS", "allow|always|deny|change|ANSWER"),
     "PATTERN|REASON|JSON",
     *("FORMAT", "WAY", "MODE", "STATE", "CAUSE", "EVENT", "KIND", "S", "X", "SCOPE"),  # of a list
@@ -29,6 +30,7 @@ APART = {  # their words are no names that are looked up
     "acp": "an editor's session looks them up, as `chat` does",
     "hooks emit": "it is answered before the command line is read",
     "devices pair": "it makes the name",
+    "sessions import": "it is a path, or with `--from` a transcript's",
     "workflow new": "it makes the name; `--from` is among `KNOWN`",
 }
 BAIT = "bait"
