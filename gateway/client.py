@@ -124,7 +124,7 @@ class SessionClient:
         options = ", ".join(question.options)
         return (
             f"`/answer {question.question} ANSWER` answers it with one of: {options}; "
-            "`/queue TEXT` or `/steer TEXT` sends a message"
+            "`/queue add TEXT` or `/steer TEXT` sends a message"
         )
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:

@@ -883,7 +883,7 @@ class Home:
         *,
         since: str = "",
         model: str = "",
-        agent: str = "",
+        agent: Agent | str = "",
         routes: str = "",
         answers: Mapping[str, str] | None = None,
         say: str = "",
@@ -891,8 +891,9 @@ class Home:
         """Decide a recorded session again: models and tools answer from its journal, nothing is run.
 
         From the turn `since` on, or the beginning, `model`, `agent` and `routes` are used in place of the
-        recorded ones, all of the configuration; only a model is asked. `answers` gives questions another
-        answer, `{"q2": "deny"}`, and `say` is said at the end. What came is kept as a session of its own.
+        recorded ones, all of the configuration; only a model is asked. An `Agent` is the one that the
+        session ran with. `answers` gives questions another answer, `{"q2": "deny"}`, and `say` is said at
+        the end. What came is kept as a session below the recorded one.
         Raises `UsageError` for a session that cannot be replayed, and for what is not there.
         """
         from .replay.at_home import replayed_in
@@ -903,12 +904,13 @@ class Home:
         options = ReplayOptions(
             since=since,
             model=model,
-            agent=agent,
+            agent=agent if isinstance(agent, str) else "",
             routes=routes,
             answers=tuple((answers or {}).items()),
             said=say,
         )
-        return await asyncio.to_thread(replayed_in, host.store, row, *self._places, options)
+        own = agent if isinstance(agent, Agent) else None
+        return await asyncio.to_thread(replayed_in, host.store, row, *self._places, options, own)
 
     # Workflows ------------------------------------------------------------------------------------
 

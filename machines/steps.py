@@ -1,7 +1,7 @@
 """A workflow's steps: the machines of a step and of its work, and the words by which a run is known."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -112,3 +112,13 @@ def given_in(name: str, task: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UsageError(f"`{task[:80]}` does not run the workflow `{name}`")
     return cast("dict[str, Any]", found)
+
+
+def chosen(options: Sequence[str], said: str) -> str | None:
+    """Return the option that an answer means, by its text or number; none if it means none."""
+    if not options:
+        return said
+    by_number = {str(number): option for number, option in enumerate(options, 1)}
+    by_word = {option.casefold(): option for option in options}
+    word = said.strip().casefold()
+    return by_word.get(word) or by_number.get(word)

@@ -29,12 +29,15 @@ def how_to_install(extra: str) -> str:
         record = json.loads(distribution("steersman").read_text(_RECORD) or "{}")
     except (PackageNotFoundError, OSError, ValueError):
         pass
-    return _hint(extra, str(record.get("url", "")), is_folder="dir_info" in record)
+    about: dict[str, Any] | None = record.get("dir_info")
+    is_editable = about is not None and bool(about.get("editable"))
+    url = str(record.get("url", ""))
+    return _hint(extra, url, is_folder=about is not None, is_editable=is_editable)
 
 
-def _hint(extra: str, url: str, *, is_folder: bool) -> str:
+def _hint(extra: str, url: str, *, is_folder: bool, is_editable: bool) -> str:
     if not url:
         return f"install it as steersman was, with `[{extra}]`: {install_command(extra)}"
     place = unquote(urlsplit(url).path)
     named = f"{place}[{extra}]" if is_folder else f"steersman[{extra}] @ {url}"
-    return f"`pip install {'-e ' * is_folder}{shlex.quote(named)}` installs it"
+    return f"`pip install {'-e ' * is_editable}{shlex.quote(named)}` installs it"

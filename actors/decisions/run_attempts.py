@@ -16,6 +16,7 @@ from ...journal.run_record import Attempt, RunRecord, StepRecord
 from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
 from ...machines.errors import TemplateError
+from ...machines.steps import chosen
 from ...machines.value import Value
 from ...workflows.flow.spec import AskAction, Kind, StepSpec
 from ...workflows.flow.template import render
@@ -358,7 +359,7 @@ def answered(view: RunView, message: m.Answer) -> Decision:
     said = message.choice
     if said != "deny":  # of an answer of several words, the first one was read as the choice
         said = " ".join(filter(None, (message.choice, message.reason)))
-    text = _chosen(asked.options, said)
+    text = chosen(asked.options, said)
     is_unanswered = message.choice == "deny" and bool(message.reason)
     if text is None and not is_unanswered:
         known = ", ".join(asked.options)
@@ -370,16 +371,6 @@ def answered(view: RunView, message: m.Answer) -> Decision:
     else:
         outcome = "ok", e.WorkResult(output=text, more={"by": "user"})
     return replace(conclude(view, step, attempt.index, outcome), reply=answer())
-
-
-def _chosen(options: tuple[str, ...], said: str) -> str | None:
-    """Return the option that an answer means, by its text or number; none if it means none."""
-    if not options:
-        return said
-    by_number = {str(number): option for number, option in enumerate(options, 1)}
-    by_word = {option.casefold(): option for option in options}
-    word = said.strip().casefold()
-    return by_word.get(word) or by_number.get(word)
 
 
 def limited(view: RunView, attempt: Attempt) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from ...gateway.host.host import Host
 from ...gateway.host.offline_writer import writing
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.reach import SessionReach
+from ...gateway.replay.at_home import scratch_of
 from ...gateway.views.evidence import check_signature, kept_heads, sign, verified
 from ...gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
 from ...gateway.views.takeover import find_transcript, take_over, transcripts_in
@@ -292,6 +294,8 @@ def delete_session(
             )
         ids, freed = delete(store, storage_of(paths, os.environ), queues, row.session)
         store.compact()
+    for member in ids:
+        shutil.rmtree(scratch_of(paths, member), ignore_errors=True)
     text = f"Deleted: {', '.join(ids)}"
     show_either({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
 

@@ -71,9 +71,12 @@ def replay_session(
     show_either(replay_data(found, redactor), replay_text(found, redactor), as_json)
     if not (live and found.difference):
         return DONE if found.difference is None else FAILED
-    on = ChatOptions(resume=found.session, message="/queue resume", model=model, is_yes=yes)
+    code = DONE
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        return chat(on, os.environ)
+        for text in filter(None, ("/queue resume", say)):
+            on = ChatOptions(resume=found.session, message=text, model=model, is_yes=yes)
+            code = chat(on, os.environ) or code
+    return code
 
 
 def _pair(text: str) -> tuple[str, str]:

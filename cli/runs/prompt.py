@@ -29,6 +29,7 @@ from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.acknowledgement import acknowledgement
 from ...gateway.wording.terminal import audited
+from ...machines.steps import chosen
 from ..question import Questions, answered, asked
 from ..screen.layout import VisibleEscapes
 from ..signals import PromptExit, leave_through
@@ -55,7 +56,8 @@ def answer_question(conversation: RunSession, question: QuestionEvent, text: str
     """Answer a question with a text; False if the text is no answer to it."""
     if question["kind"] != "ask":
         return answered(conversation, question, text)
-    if not question["options"] and not conversation.texts.is_answer(text):
+    options = question["options"]
+    if chosen(options, text) is None if options else not conversation.texts.is_answer(text):
         return False
     return conversation.answer(question["id"], text.strip())
 

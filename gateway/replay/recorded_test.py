@@ -16,9 +16,9 @@ from ...workflows.paths import Paths
 from ..host.host import Host
 from ..launch_options import LaunchOptions
 from ..library import Agent
-from ..own_agent import own_agent
 from ..views.session_file import exported_entries
 from ..wording.redaction import redactor_of
+from .at_home import introduce
 from .replay import Replay, Replayer, ReplayOptions
 from .wording import replay_text
 
@@ -50,7 +50,7 @@ def replay(file: str | Path, agent: Agent | None = None, *, yes: bool = False) -
             name = ""
             if agent is not None:
                 name = Script(entries).opened.agent
-                host.opener.profiles.introduce(name, own_agent(agent, host, None))
+                introduce(host, name, agent)
             found, _ = Replayer(host).play(entries, ReplayOptions(agent=name, is_yes=yes))
     if found.difference is not None:
         raise Parted(found, replay_text(found, redactor_of(environ)))

@@ -82,15 +82,17 @@ class Replayer:
         """Replay a session. Raises `UsageError` if it cannot be, or a change is none."""
         script = Script(stored)
         script.check()
-        since, model = 1, self._host.opener.profiles.model(options.model) if options.model else None
-        if options.since:
-            since = script.start_of(options.since)
-        elif options.said and model is None:
-            since = len(script.entries) + 1
+        since = script.start_of(options.since) if options.since else 1
+        asks_from, model = since, None
+        if options.model:
+            model = self._host.opener.profiles.model(options.model)
+        elif options.said:
+            asks_from = len(script.entries) + 1
             model = self._host.opener.profiles.of_record(script.record()).model
         changes = Changes(
             since=since,
-            answers={script.question(name): choice for name, choice in options.answers},
+            asks_from=asks_from,
+            answers=dict(script.answer(*pair) for pair in options.answers),
             said=options.said,
             amend=self._amending(script, options),
         )
@@ -129,7 +131,7 @@ class Replayer:
     ) -> AgentProfile:
         profile = host.opener.profiles.unasked(agent)
         permissions = profile.permissions
-        if options.is_yes:
+        if options.is_yes and not script.was_asked:
             permissions = Permissions(permissions.rules, True, permissions.holds)
         policy = replace(profile.policy, can_ask=_can_ask(script))
         return replace(profile, permissions=permissions, policy=policy)

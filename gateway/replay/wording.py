@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ...journal.codec import encode_entry
@@ -24,16 +25,29 @@ def replay_text(found: Replay, redactor: Redactor) -> str:
     if found.difference is None:
         return head
     difference = found.difference
+    if difference.recorded is None and difference.came is None:
+        return f"{head}\nIt ended there: {difference.why}."
     lines = [head, f"The first difference is at entry {difference.seq}, in {_turn(difference)}:"]
-    for side, entry in (("recorded", difference.recorded), ("replayed", difference.came)):
-        text = step_text(entry, redactor) if entry is not None else "nothing more"
-        lines.append(f"  {side}  {text}")
+    sides = (("recorded", difference.recorded), ("replayed", difference.came))
+    texts = [step_text(entry, redactor) if entry else "nothing more" for _, entry in sides]
+    if texts[0] == texts[1]:  # people read both alike: say which fields are others
+        texts = [redactor.line(json.dumps(others, default=str)) for others in _others(difference)]
+    lines += [f"  {side}  {text}" for (side, _), text in zip(sides, texts, strict=True)]
     lines += [f"  {difference.why}"] if difference.why else []
     if found.folder:
         lines.append(f"It goes on in {found.folder}, a copy of the folder as it was then.")
     if found.lost:
         lines.append(f"Not as they were then: {', '.join(map(redactor.line, found.lost))}.")
     return "\n".join(lines)
+
+
+def _others(difference: Difference) -> list[dict[str, Any]]:
+    """Return the fields of both entries that are not the same."""
+    both = [encode_entry(entry) for entry in (difference.recorded, difference.came) if entry]
+    return [
+        {name: value for name, value in one.items() if other.get(name) != value}
+        for one, other in (both, both[::-1])
+    ]
 
 
 def _turn(difference: Difference) -> str:

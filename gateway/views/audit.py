@@ -54,7 +54,7 @@ def audit(store: Store, since: float, redactor: Redactor) -> list[AuditLine]:
 def _of_session(
     store: Store, row: SessionRow, since: float, redactor: Redactor
 ) -> Iterator[AuditLine]:
-    before = seq_at(store, row.session, row.seq, since)
+    before = max(seq_at(store, row.session, row.seq, since), _replayed(store, row))
     for stored in store.entries(row.session, before):
         act = _act(decode_entry(stored.data), f"agent {row.agent}")
         if act is not None:
@@ -67,6 +67,13 @@ def _of_session(
                 what=redactor.line(act.what),
                 rule=act.rule,
             )
+
+
+def _replayed(store: Store, row: SessionRow) -> int:
+    """Return up to which entry a session was only decided again: nobody did anything of that."""
+    first = next(iter(store.entries(row.session, 0, 1)), None)
+    of = str(first.data.get("replay_of", "")) if first is not None else ""
+    return int(of.rpartition("@")[2]) if of else 0
 
 
 def _act(entry: e.Entry, agent: str) -> _Act | None:

@@ -25,7 +25,7 @@ from ...workflows.config import Config
 if TYPE_CHECKING:
     from ...actors.environment import Permit
 
-ARGUMENT = {"shell": "command"}
+ARGUMENT = {"shell": "command", "fetch": "url", "step": "step"}
 """The argument that a tool's rules are matched against; for other tools it is the path."""
 
 

@@ -64,6 +64,8 @@ class Inputs:
                     yield from self._stops(entry, entry.order)
             case e.RevertAsked():
                 yield from self._reverts(entry)
+            case e.SessionLeaving(cause="fork" | "import" | "replay"):
+                yield m.NoteEntry(entry=entry)  # no program had it open
             case e.SessionLeaving():
                 yield m.Suspend(cause=entry.cause)
             case e.SessionFinalizing():

@@ -55,13 +55,14 @@ class Difference(Value):
 
 
 class Changes(Value):
-    """What is other than in the record, from entry `since` on.
+    """What is other than in the record, from entry `since` on; a model is asked from `asks_from` on.
 
     `answers` are those of questions, by their ids; `said` is said when the record is over. `amend`
     exchanges tables, agent and rules of the surroundings.
     """
 
     since: int = 1
+    asks_from: int = 1
     answers: Mapping[str, str] = field(default_factory=dict[str, str])
     said: str = ""
     amend: Callable[[Environment], None] | None = None
@@ -120,6 +121,11 @@ class Player:
         """Return the time of the next entry in the record."""
         entries = self.script.entries
         return entries[min(self.at, len(entries) - 1)].time
+
+    @property
+    def _asks(self) -> bool:
+        """Whether a model is asked from here on."""
+        return self.asker is not None and self.at + 1 >= self.changes.asks_from
 
     @property
     def is_over(self) -> bool:
@@ -238,8 +244,7 @@ class Player:
     def _hasten(self) -> bool:
         """Give what the record has next, if it can be before the runtime has nothing more to do."""
         recorded = self.next
-        is_asking = self._is_amended and self.asker is not None
-        if self.is_free or recorded is None or self._given == self.at or is_asking:
+        if self.is_free or recorded is None or self._given == self.at or self._asks:
             return False
         entry = recorded.entry
         if self.record.state in _CLOSED or isinstance(entry, e.SessionResumed | e.Recovered):
@@ -277,7 +282,7 @@ class Player:
         self._given = self.at
         recorded = self.next
         assert recorded is not None
-        if self._is_amended and self.asker is not None and self.ports.is_asking:
+        if self._asks and self.ports.is_asking:
             self.is_free, self._left = True, list(self._inputs.said_later())
             return True
         match entry := recorded.entry:

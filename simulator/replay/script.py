@@ -11,6 +11,7 @@ from ...journal.codec import decode_entry, encode_entry
 from ...journal.entries import Entry
 from ...journal.record import SessionRecord, apply
 from ...journal.store import StoredEntry
+from ...machines import protocol as m
 from ...machines.errors import UsageError
 from ...machines.value import Value
 from .kinds import REFUSED
@@ -21,6 +22,7 @@ _PASSING: dict[str, tuple[str, ...]] = {
     "compaction_begun": ("tokens", "window"),
     "compacted": ("before", "after"),
     "question_asked": ("source",),
+    "session_suspended": ("cause",),
     "recovered": ("last_active",),
 }
 """What of an entry depends on the machine, the clock or an estimate, and is not compared."""
@@ -107,18 +109,28 @@ class Script:
             f"`steersman sessions show {self.opened.session}` shows it",
         )
 
-    def question(self, name: str) -> str:
-        """Return the id of a question: `q2` is the second that was asked. Raises `UsageError`."""
-        asked = [
-            one.entry.question for one in self.entries if isinstance(one.entry, e.QuestionAsked)
-        ]
+    def answer(self, name: str, choice: str) -> tuple[str, str]:
+        """Return another answer to a question, by its id or as `q2`. Raises `UsageError`."""
+        asked = [one.entry for one in self.entries if isinstance(one.entry, e.QuestionAsked)]
         number = name.removeprefix("q")
+        found = [entry for entry in asked if entry.question == name]
         if number.isdigit() and 0 < int(number) <= len(asked):
-            return asked[int(number) - 1]
-        if name in asked:
-            return name
-        known = ", ".join(f"q{at} ({question})" for at, question in enumerate(asked, 1)) or "none"
-        raise UsageError(f"there was no question `{name}`", f"there were: {known}")
+            found = [asked[int(number) - 1]]
+        if not found:
+            known = ", ".join(f"q{at} ({entry.question})" for at, entry in enumerate(asked, 1))
+            raise UsageError(f"there was no question `{name}`", f"there were: {known or 'none'}")
+        choices = m.CHOICES_OF_HOLD if found[0].is_hold else m.CHOICES
+        if choice not in choices:
+            raise UsageError(
+                f"`{choice}` is no answer to `{name}`", f"there are: {', '.join(choices)}"
+            )
+        return found[0].question, choice
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether a person was asked about a call that was not held."""
+        kinds = (one.entry for one in self.entries if isinstance(one.entry, e.QuestionAsked))
+        return any(not entry.is_hold for entry in kinds)
 
 
 def _read(entries: Iterable[StoredEntry]) -> Iterator[Recorded]:

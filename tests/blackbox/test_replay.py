@@ -68,6 +68,15 @@ def test_another_answer_parts_from_the_record(place: Place, serve: Any) -> None:
         "tool_intended",
         "tool_refused",
     )
+    assert not json.loads(place.run("queue", "list", "--session", "last", "--json").stdout)["items"]
+    forked = json.loads(place.run("sessions", "fork", chat.session, "--json").stdout)["session"]
+    assert replayed(place, forked)["is_same"]
+    newest = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert {row["id"] for row in newest if not row["parent"]} == {chat.session, forked}  # a replay is below its session
+    wrong = place.run("sessions", "replay", chat.session, "--answer", "q1=foo")
+    assert "`foo` is no answer to `q1`" in wrong.stderr
+    acts = json.loads(place.run("sessions", "audit", "--json").stdout)["acts"]
+    assert [act["session"] for act in acts if act["act"] == "call"] == [chat.session]
     said = place.run("sessions", "replay", chat.session, "--answer", "q1=deny")
     assert "The first difference is at entry" in said.stdout
     assert 'recorded  called: shell {"command": "echo blue > colour"}' in said.stdout
@@ -196,7 +205,8 @@ def test_it_goes_on_in_a_copy_as_the_folder_was(place: Place, serve: Any) -> Non
     assert found["lost"] == []
     assert (place.folder / "notes.txt").read_text() == "second\n"
     assert not (place.folder / "other.txt").exists()
-    shutil.rmtree(copy.parent)
+    assert place.run("sessions", "delete", found["session"], "--yes").returncode == 0
+    assert not copy.exists()
 
 
 def test_another_agent_or_table_of_a_file(place: Place, serve: Any) -> None:

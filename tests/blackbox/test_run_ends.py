@@ -272,7 +272,7 @@ def test_what_is_said_at_a_question_is_refused_and_decides_nothing(place: Place)
         run.send(text)
         refused = run.wait("rejected", text=text)
         assert refused["reason"] == "question_open"
-        assert "with one of: yes, no, later; `/queue TEXT`" in refused["hint"]
+        assert "with one of: yes, no, later; `/queue add TEXT`" in refused["hint"]
     run.send(f"/answer {sure['id']} later")
     assert run.wait("result", ok=True)["text"] == "sure: later."
     name = run.wait("question")

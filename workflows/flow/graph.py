@@ -127,7 +127,7 @@ def _needs_problems(
         elif need in broken:
             continue
         elif need not in steps:
-            hint = did_you_mean(need, steps) or f"steps: {_listed(steps)}"
+            hint = did_you_mean(need, [*steps, *broken]) or f"steps: {_listed(steps)}"
             yield Problem(where, f"step `{step.id}` needs `{need}`, which is not there", hint)
         elif steps[need].is_final and not step.is_final:
             message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"
