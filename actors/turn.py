@@ -296,7 +296,13 @@ class Turn(Member):
             self._compact("refused", message.reason)
             return
         said = cut_short("".join(self.partial), NO_ANSWER)
-        ending = Ending(status="failed", reason=message.reason, hint=message.hint, said=said)
+        ending = Ending(
+            status="failed",
+            reason=message.reason,
+            hint=message.hint,
+            said=said,
+            is_unanswered=True,
+        )
         if self.accepts(turning.model_failed(turn, message)):
             self._finish(ending)
 

@@ -41,7 +41,8 @@ CAPPED = 8_192
 class Ending(Value):
     """How a turn ends: `said` is its last word to the model, else the reason.
 
-    `cause` is what the routing table is asked about for what goes on beside it.
+    `cause` is what the routing table is asked about for what goes on beside it. `is_unanswered`: the
+    model gave no answer, and would give none to what waits.
     """
 
     status: str = "completed"
@@ -49,6 +50,7 @@ class Ending(Value):
     hint: str = ""
     said: ChatMessage | None = None
     cause: Cause = Cause.TURN_ENDED
+    is_unanswered: bool = False
 
 
 # The loop -----------------------------------------------------------------------------------------
@@ -207,7 +209,8 @@ def ended(
         messages=messages,
     )
     follows = stopping.ended_turn(record, environment, ending.cause)
-    return Decision(entries=(*before, over, *follows))
+    held = stopping.held_unanswered(record) if ending.is_unanswered else ()
+    return Decision(entries=(*before, over, *held, *follows))
 
 
 def late(turn: str, what: str, usage: Usage | None = None) -> Decision:

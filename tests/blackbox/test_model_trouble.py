@@ -148,3 +148,20 @@ def test_a_turn_that_fails_says_why_once_in_every_interface(place: Place, serve,
     ends = [event for event in events if event["type"] == "turn_ended"]
     assert [(end["status"], reason in end["reason"]) for end in ends] == [("failed", True)]
     assert errors == [ends[0]["reason"]]
+
+
+def test_what_waits_is_not_burnt_on_a_model_that_gives_no_answer(place: Place, serve) -> None:
+    """It is held in its order, and runs when a person says so."""
+    server = serve(busy("1"), Status(400), Text("Two."), Text("Three."))
+    chat = place.chat()
+    chat.send("one")
+    chat.wait("notice", seconds=1.0)
+    chat.send("/queue add two", "/queue add three")
+    chat.wait("turn_ended", turn="t1", status="failed")
+    held = chat.wait("queue", state="held")
+    assert [item["text"] for item in held["items"]] == ["two", "three"]
+    assert len(server.requests) == 2
+    chat.send("/queue resume")
+    chat.wait("turn_ended", turn="t3", status="completed")
+    assert chat.close() == 0
+    assert [turn["status"] for turn in chat.seen("turn_ended")] == ["failed", *["completed"] * 2]

@@ -72,7 +72,7 @@ def test_another_answer_parts_from_the_record(place: Place, serve: Any) -> None:
     forked = json.loads(place.run("sessions", "fork", chat.session, "--json").stdout)["session"]
     assert replayed(place, forked)["is_same"]
     newest = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    assert {row["id"] for row in newest if not row["parent"]} == {chat.session, forked}  # a replay is below its session
+    assert {row["id"] for row in newest if not row["parent"]} == {chat.session, forked}
     wrong = place.run("sessions", "replay", chat.session, "--answer", "q1=foo")
     assert "`foo` is no answer to `q1`" in wrong.stderr
     acts = json.loads(place.run("sessions", "audit", "--json").stdout)["acts"]
