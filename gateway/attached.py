@@ -20,7 +20,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..journal.codec import decode
-from ..journal.entries import QuestionAsked, ToolIntended
+from ..journal.entries import QuestionAsked, StepAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
@@ -36,6 +36,7 @@ from .commands.registry import NAMES
 from .commands.session import detach, leave
 from .events import contract as c
 from .events.goal import goal_status
+from .events.run import step_question
 from .events.translation import EventPublisher, question_asked, tool_started, whole_queue
 from .follow import Follower
 from .home.home import open_store
@@ -73,6 +74,11 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
             elapsed=round(max(0.0, now - turn["started"]), 3),
         )
         yield from _calls(turn, now, at)
+    run: dict[str, Any] = data.get("run") or {}
+    for attempt in run.get("open", {}).values():
+        if attempt.get("asked"):
+            asked = decode(StepAsked, attempt["asked"])
+            yield step_question(asked, at, is_many=run["steps"][asked.step]["is_many"])
     for child in data["children"].values():
         if inner := data["subagents"].get(child["name"]):
             yield c.ChildStartedEvent(

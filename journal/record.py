@@ -236,13 +236,19 @@ class SessionRecord(Struct, kw_only=True):
         return turn if turn is not None and turn.state not in TURN_ENDS else None
 
     @property
-    def asking(self) -> int:
-        """How many questions of the running turn and of the run wait for a person."""
-        turn, of_run = self.running, len(self.run.questions) if self.run is not None else 0
+    def asked(self) -> tuple[str, ...]:
+        """The questions of the running turn and of the run that wait for a person."""
+        turn, of_run = self.running, tuple(self.run.questions) if self.run is not None else ()
         if turn is None:
             return of_run
-        is_paused = turn.state == "paused"
-        return of_run + is_paused + sum(call.state == "asking" for call in turn.calls.values())
+        paused = (turn.question,) if turn.state == "paused" else ()
+        calls = turn.calls.values()
+        return (*of_run, *paused, *(call.question for call in calls if call.state == "asking"))
+
+    @property
+    def asking(self) -> int:
+        """How many they are."""
+        return len(self.asked)
 
 
 def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:

@@ -140,6 +140,24 @@ EXCLUDE = ("node_modules/", ".venv/", "__pycache__/", ".steersman-*")
 TIMEOUT = 600.0
 
 
+PINS: Mapping[str, str | None] = {"config.worktree": "", "commondir": ".\n", "hooks": None}
+"""What the sandbox makes in a git folder where it is missing, and means nothing: files, or a folder."""
+
+
+def is_pin(path: str) -> bool:
+    """Whether something in a git folder is only what the sandbox has made there."""
+    name = os.path.basename(path)
+    if name not in PINS:
+        return False
+    try:
+        if (content := PINS[name]) is None:
+            return not os.listdir(path)
+        with open(path, "rb") as file:
+            return file.read(8) == content.encode()
+    except OSError:
+        return False
+
+
 class GitFault(Exception):
     """Git failed; the text is its own first line."""
 

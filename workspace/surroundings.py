@@ -19,6 +19,7 @@ from msgspec import field
 
 from ..machines.value import Value
 from ..workflows.foreign_file import read_foreign
+from .git import is_pin
 from .scan import IGNORE_FILE, is_folder
 
 MOST_SEEN = 300_000
@@ -178,7 +179,8 @@ def _has_changed(place: Path, moment: int) -> bool | None:
                 return None
             # Commands that only show something refresh the index, and so change its folder.
             skipped = ("index", "index.lock") if is_git else ()
-            waiting += [os.path.join(here, name) for name in names if name not in skipped]
+            inner = [os.path.join(here, name) for name in names if name not in skipped]
+            waiting += [path for path in inner if not (is_git and is_pin(path))]
     except OSError:
         return None
     return False

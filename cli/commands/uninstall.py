@@ -169,7 +169,10 @@ def _list(found: list[Item], *, as_json: bool) -> None:
         for item in found
     ]
     show_table(("WHAT", "SIZE", "WHERE", "TO REMOVE IT"), rows)
-    show("Nothing was removed. Folders of projects have nothing of it but what you put there.")
+    show(
+        "Nothing was removed. Folders of projects have nothing of it but what you put there, and, where "
+        "commands ran in the sandbox, empty files in `.git` that mean nothing to git."
+    )
 
 
 def _is_wanted(item: Item) -> bool:

@@ -139,9 +139,13 @@ def clear_queue(client: SessionClient) -> Reply:
 
     Example: steersman queue clear
     """
+    live = client.record().queue.live() if client.is_open else []
+    begun = {item.number for item in live if item.state == "interrupted"}
     answer = saved_queue.change(client, m.QueueChange(op="clear"))
-    count = len(answer.get("withdrawn", ()))
-    return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
+    gone = set[int](answer.get("withdrawn", ()))
+    counts = (("waiting", len(gone - begun)), ("interrupted", len(gone & begun)))
+    told = ", ".join(f"{count} {what}" for what, count in counts if count)
+    return _reply(answer, f"Removed: {told}." if told else "Nothing waits.")
 
 
 @queue.verb("steer", "Hand a waiting message to the running turn, or to a subagent.")

@@ -97,16 +97,22 @@ def answer(
 ) -> Reply:
     """Answer a question of a tool call, of the session or of a subagent, or of a workflow's step.
 
-    The answer to a step may have several words.
+    The answer to a step may have several words. `q1` is the first question that is open.
 
     Example: steersman sessions answer last q1 allow
     """
-    run = client.record().run if client.is_open else None
+    record = client.record() if client.is_open else None
+    run, is_there = (record.run, record.asked) if record is not None else (None, ())
+    number = question.removeprefix("q")
+    if question not in is_there and number.isdecimal() and 0 < int(number) <= len(is_there):
+        question = is_there[int(number) - 1]
     asking = run.questions.get(question) if run is not None else None
     reply = client.ask(m.Answer(question=question, choice=choice, reason=reason))
     if not reply.get("ok"):
         why = str(reply.get("reason", f"no question `{question}` is open"))
         text = f"{why[:1].upper()}{why[1:]}."
+        if is_there and question not in is_there:
+            text += f" Open: {', '.join(is_there)}."
         return Reply(ok=False, data={"id": question, "reason": why}, text=text)
     text = f"{question}: {choice}."
     if asking is not None:

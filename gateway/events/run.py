@@ -44,24 +44,29 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: c.Stamp) -
         case e.ItemStarted() | e.ItemEnded():
             return _of_item(entry, run.steps[entry.step], at)
         case e.StepAsked():
-            question = c.StepQuestionEvent(
-                type="question",
-                **at,
-                id=entry.question,
-                kind="ask",
-                tool="ask",
-                step=entry.step,
-                arguments={"text": entry.text},
-                options=list(entry.options),
-                default=entry.default,
-            )
-            if run.steps[entry.step].is_many:
-                question["index"] = entry.index
-            return [question]
+            return [step_question(entry, at, is_many=run.steps[entry.step].is_many)]
         case e.Stopped() | e.NoEvent():
             return []
         case _:
             assert_never(entry)
+
+
+def step_question(entry: e.StepAsked, at: c.Stamp, *, is_many: bool) -> c.StepQuestionEvent:
+    """Return the event of a step's question; `is_many`: the step has an item for each."""
+    question = c.StepQuestionEvent(
+        type="question",
+        **at,
+        id=entry.question,
+        kind="ask",
+        tool="ask",
+        step=entry.step,
+        arguments={"text": entry.text},
+        options=list(entry.options),
+        default=entry.default,
+    )
+    if is_many:
+        question["index"] = entry.index
+    return question
 
 
 def _of_item(entry: e.ItemStarted | e.ItemEnded, step: StepRecord, at: c.Stamp) -> list[c.Event]:

@@ -14,6 +14,7 @@ from ...journal.record import SessionRecord
 from ...journal.store import Lease, Store
 from ...machines import protocol as m
 from ...machines.errors import UnknownSession
+from ...machines.lifecycles import RUN
 from ...machines.permission_mode import mode_named
 from ...ports.instructions import CHANGED
 from ...ports.models.choice import Choice
@@ -33,6 +34,7 @@ from ..launch_options import LaunchOptions
 from ..mail_reader import MailReader
 from ..recall import recalled
 from ..running import RunPlan
+from ..wording.acknowledgement import discarding
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
 from .observers import SessionObservers
@@ -305,11 +307,16 @@ class Host:
         """Tell a new session what others left in its folder, to be resumed there."""
         here = self.upkeep.saved_queues.here(folder)
         for run in (found.row for found in here if found.row.workflow):
-            if not self.launch.is_one_shot:
-                self.note(
-                    f"Run {run.session} of this folder (workflow {run.workflow}) was interrupted: "
-                    f"`steersman run --resume {run.session}` continues where it stopped"
-                )
+            if self.launch.is_one_shot:
+                continue
+            named = f"Run {run.session} of this folder (workflow {run.workflow})"
+            if run.run in RUN.final:
+                self.note(f"{named} has unread messages: {discarding(run.session)}")
+                continue
+            self.note(
+                f"{named} was interrupted: "
+                f"`steersman run --resume {run.session}` continues where it stopped"
+            )
         saved = [found.view() for found in here if not found.row.workflow]
         if saved:
             self.publisher(session).saved_queues(saved)

@@ -182,6 +182,11 @@ def _markdown(page: Page) -> str:
         raise ToolError(
             "it is HTML, and what makes Markdown of it is not installed", how_to_install("fetch")
         ) from error
+    from trafilatura.settings import use_config  # pyright: ignore[reportMissingImports]
+
+    config = use_config()
+    for name in ("MIN_EXTRACTED_SIZE", "MIN_OUTPUT_SIZE"):
+        config.set("DEFAULT", name, "0")  # a short page is a page
     whole = trafilatura.extract(
         page.body,
         url=page.url,
@@ -190,6 +195,7 @@ def _markdown(page: Page) -> str:
         include_tables=True,
         include_formatting=True,
         favor_recall=True,
+        config=config,
     )
     return str(whole or trafilatura.html2txt(page.body) or "(it has no text without its scripts)")
 

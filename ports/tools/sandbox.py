@@ -26,6 +26,7 @@ from ...machines.value import Value
 from ...workflows.foreign_file import read_text
 from ...workflows.home_folder import home_of_account
 from ...workflows.settings import SandboxMode
+from ...workspace.git import PINS
 
 # Of other users bubblewrap drops the capabilities anyway, and where it is setuid refuses the option.
 _NO_CAPABILITIES = ("--cap-drop", "ALL") if os.geteuid() == 0 else ()
@@ -44,7 +45,7 @@ _SECRETS = (
     *(".colima", ".lima", ".orbstack", ".rd", ".local/share/containers/podman/machine"),
 )
 """Below the home folder."""
-_ACTS = (("config", ""), ("config.worktree", ""), ("commondir", ".\n"), ("hooks", None))
+_ACTS = (("config", ""), *PINS.items())
 """What acts of a git folder, and what git reads where it is missing; None is a folder."""
 _GROUPS = ("modules", "worktrees")
 _MOST = 200  # git folders in a repository; one with more, or with links, is read-only

@@ -11,6 +11,7 @@ from blackbox.terminal import Terminal
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text
 from support.patience import seconds
+from support.served import Served
 
 STOPPED = """
 [workflow]
@@ -300,3 +301,35 @@ def test_a_message_left_in_a_succeeded_run_names_the_way_that_works(place: Place
     assert hint in place.run("why", run.session, "#2").stdout
     assert place.run("queue", "discard", run.session).returncode == 0
     assert "for nobody" not in place.run("queue", "list", "--session", run.session).stdout
+
+
+def test_who_joins_a_run_at_a_question_sees_it_and_answers_by_number(place: Place) -> None:
+    """The second terminal shows it with its options; `q1` is the first that is open."""
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
+    place.chats.append(run)
+    asked = run.wait("question")
+    joined = Chat(place, (*COMMAND, "attach", run.session, "--json"))
+    place.chats.append(joined)
+    shown = joined.wait("question")
+    assert (shown["id"], shown["options"]) == (asked["id"], ["yes", "no", "later"])
+    wrong = place.run("sessions", "answer", run.session, "q7", "yes")
+    assert f"Open: {asked['id']}." in wrong.stdout + wrong.stderr
+    assert place.run("sessions", "answer", run.session, "q1", "2").returncode == 0
+    assert run.wait("question")["step"] == "name"
+
+
+def test_a_number_answers_after_a_typo_where_a_server_runs_too(place: Place) -> None:
+    """A refused line leaves the question to the next one."""
+    served = Served(place)
+    (place.folder / "ask.toml").write_text(CHOOSING)
+    terminal = Terminal(place, (*COMMAND, "run", "ask.toml"))
+    try:
+        terminal.wait("3. later")
+        terminal.type("gren\r")
+        terminal.wait("A step asks something")
+        terminal.type("3\r")
+        terminal.wait("name asks")
+    finally:
+        terminal.close()
+        served.close()

@@ -6,6 +6,7 @@ routes, hooks, permissions and the rest are a layer of it that holds for the run
 
 import os
 import re
+import shlex
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,6 +92,16 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
     names = [workflow.name for workflow in listed if not workflow.is_hidden]
     ours = [workflow.path for workflow in listed if workflow.name == name]
     file = os.path.relpath(ours[0], folder) if ours else f"./{name}"
+    if ours and not counts(paths, folder, BESIDE):
+        raise UsageError(
+            f"the workflow `{name}` of this folder has no name yet: the folder is not trusted",
+            f"`steersman run {file}` runs it by its path, `steersman trust` lets its name count",
+        )
+    if " " in name:
+        raise UsageError(
+            f"there is no workflow `{name}`",
+            f"`steersman chat {shlex.quote(name)}` asks an agent; `run` runs a workflow's file",
+        )
     raise UsageError(
         f"there is no workflow `{name}`",
         did_you_mean(
