@@ -296,13 +296,7 @@ class Turn(Member):
             self._compact("refused", message.reason)
             return
         said = cut_short("".join(self.partial), NO_ANSWER)
-        ending = Ending(
-            status="failed",
-            reason=message.reason,
-            hint=message.hint,
-            said=said,
-            is_unanswered=True,
-        )
+        ending = turning.unanswered(message, said)
         if self.accepts(turning.model_failed(turn, message)):
             self._finish(ending)
 

@@ -414,9 +414,9 @@ COMMANDS_HEAD = """\
 
 <!-- Written by docs/generate.py from gateway/commands/: change that, then run `make docs`. -->
 
-A line that begins with `/` and the name of a command is that command, also while a turn runs; a line
-that begins with a space is a message, but for `/stop`. `/help` lists the commands, `/help NAME` one with
-its verbs.
+A line that begins with `/` and the name of a command is that command, also while a turn runs. Another
+name is a mistake, or a message where a space stands before it. `/help` lists the commands, `/help NAME`
+one with its verbs.
 
 `N` is a message's number (`2` or `#2`), `ID` a session, a question or a receipt. A word with spaces is
 quoted; `TEXT` is all that follows, as it is typed. Options stand before a text, or anywhere where there

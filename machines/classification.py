@@ -530,8 +530,6 @@ def typed_command(
     slash = _COMMAND.match(text) if explicit not in _EXPLICIT else None
     if slash is None or slash[1].lower() not in commands:
         return None
-    if text[0].isspace() and slash[1].lower() != "stop":
-        return None  # a slip of the key must not keep a stop from being one
     return slash[1].lower(), text[slash.end() :].rstrip()
 
 

@@ -308,13 +308,6 @@ def _holds(
     return (e.QueueHeld(why="interrupt", is_all=True),) if is_hold and waits else ()
 
 
-def held_unanswered(record: SessionRecord) -> tuple[e.Entry, ...]:
-    """Hold what people have said that waits behind a turn whose model gave no answer."""
-    waits = [item for item in record.queue.pending() if not record.queue.holds(item)]
-    is_said = any(item.kind is m.ItemKind.MESSAGE and not item.goal for item in waits)
-    return (e.QueueHeld(why="model", is_all=True),) if is_said else ()
-
-
 def call_off(record: SessionRecord, receipt: str) -> tuple[e.Entry, ...]:
     """Take a planned stop back, unless it has taken effect in the meantime."""
     turn, known = record.running, record.stops.get(receipt)

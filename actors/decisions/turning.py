@@ -169,6 +169,17 @@ def model_failed(turn: TurnRecord, message: m.ModelFailed) -> Decision:
     return Decision(entries=(failed,))
 
 
+def unanswered(message: m.ModelFailed, said: ChatMessage) -> Ending:
+    """Return how a turn ends whose model gave no answer."""
+    return Ending(
+        status="failed",
+        reason=message.reason,
+        hint=message.hint,
+        said=said,
+        is_unanswered=True,
+    )
+
+
 def answer_grew(turn: TurnRecord, text: str) -> Decision:
     """Keep what has come of an answer; `text` is all of it."""
     return Decision(
@@ -209,8 +220,20 @@ def ended(
         messages=messages,
     )
     follows = stopping.ended_turn(record, environment, ending.cause)
-    held = stopping.held_unanswered(record) if ending.is_unanswered else ()
+    held = _held_unanswered(record) if ending.is_unanswered else ()
     return Decision(entries=(*before, over, *held, *follows))
+
+
+def _held_unanswered(record: SessionRecord) -> tuple[e.Entry, ...]:
+    """Hold what people have said that waits behind a turn whose model gave no answer.
+
+    A steer of that turn, or what is to run next, asks the model once more before that.
+    """
+    waits = [item for item in record.queue.pending() if not record.queue.holds(item)]
+    if any(item.is_steer or item.is_next for item in waits):
+        return ()
+    is_said = any(item.kind is m.ItemKind.MESSAGE and not item.goal for item in waits)
+    return (e.QueueHeld(why="model"),) if is_said else ()
 
 
 def late(turn: str, what: str, usage: Usage | None = None) -> Decision:

@@ -324,7 +324,7 @@ def test_the_shipped_workflows_keep_every_promise(name: str) -> None:
         WorkflowScenario(seed, played_here(name)).run()
 
 
-@pytest.mark.parametrize(("name", "seed"), [("goal", 5), ("goal", 645)])
+@pytest.mark.parametrize(("name", "seed"), [("goal", 645)])
 def test_a_child_whose_step_goes_on_without_it_is_ended(name: str, seed: int) -> None:
     """It is cancelled; a program that forgets it is noticed, as the child stays interrupted."""
     WorkflowScenario(seed, played_here(name)).run()

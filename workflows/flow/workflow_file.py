@@ -92,11 +92,6 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
     names = [workflow.name for workflow in listed if not workflow.is_hidden]
     ours = [workflow.path for workflow in listed if workflow.name == name]
     file = os.path.relpath(ours[0], folder) if ours else f"./{name}"
-    if ours and not counts(paths, folder, BESIDE):
-        raise UsageError(
-            f"the workflow `{name}` of this folder has no name yet: the folder is not trusted",
-            f"`steersman run {file}` runs it by its path, `steersman trust` lets its name count",
-        )
     if " " in name:
         raise UsageError(
             f"there is no workflow `{name}`",
