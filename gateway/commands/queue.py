@@ -43,7 +43,7 @@ def list_queue(
     if found is not None:
         return saved_queue.saved_list(found)
     if not items:
-        return Reply(data=data, text=f"The queue is empty.{saved_queue.kept_elsewhere(client)}")
+        return Reply(data=data, text=f"The queue is empty.{_beside(client)}")
     lines = [_line(item) for item in items]
     if data["state"] == "held":
         lines.append("Held. /queue resume runs them.")
@@ -120,6 +120,14 @@ def move_in_queue(
     """
     answer = saved_queue.change(client, m.QueueChange(op="move", number=number, position=position))
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
+
+
+def _beside(client: SessionClient) -> str:
+    """Say what is not in an empty queue: what another message replaced, or what is saved elsewhere."""
+    replaced = client.record().queue.superseded() if client.is_open else []
+    if not replaced:
+        return saved_queue.kept_elsewhere(client)
+    return f" `/queue resume` runs #{replaced[-1].number} again, which a message replaced."
 
 
 @queue.verb("pop", "Take a message back; without a number the last.")

@@ -38,7 +38,7 @@ from ...workflows.tools import OUTSIDE, STEP, kind_of
 from .command_line import CommandLine, read_line
 from .known_words import KnownWords
 from .place import find_place
-from .shell_rule import ELSE, concerns, uncovered, unseen
+from .shell_rule import ELSE, concerns, is_literal, uncovered, unseen
 
 SESSION = "this session"
 """The source of a rule that an answer added."""
@@ -143,7 +143,9 @@ class Permissions:
         """Say which rule nearly allows a call, or what hides from one that denies."""
         rules = [rule for rule in (*self.rules, *allowed) if fnmatchcase(tool, rule.tool)]
         for rule in rules:
-            if rule.do == "allow" and (why := _mismatch(subject, rule)) not in ("", ELSE):
+            if rule.do != "allow" or (rule.source == SESSION and is_literal(rule.match)):
+                continue  # another call that was allowed exactly explains nothing
+            if (why := _mismatch(subject, rule)) not in ("", ELSE):
                 return f"`{rule.match}` {why}"
         hidden = _unseen(subject.line)
         held = next((rule for rule in rules if rule.do != "allow" and rule.match != "*"), None)

@@ -58,6 +58,11 @@ def uncovered(pattern: str, text: str, line: CommandLine) -> str:
     return next((why for pair in pairs if (why := _uncovered(*pair))), "")
 
 
+def is_literal(pattern: str) -> bool:
+    """Whether a pattern matches one text alone."""
+    return _literal(pattern) is not None
+
+
 def _literal(pattern: str) -> str | None:
     """Return the only text that a pattern matches."""
     rest = re.sub(r"\[[*?[]\]", "", pattern)
