@@ -7,6 +7,7 @@ what the program itself adds (`isMeta`) are left out. Read: what versions 1.0 to
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from .transcript import (
     Notes,
@@ -115,10 +116,14 @@ def _message(record: Record, notes: Notes) -> Iterator[Said]:
             notes.skip(kind)
 
 
-_PATH = re.compile(r"[^/]+/(?!agent-)([A-Za-z0-9_-]{1,80})\.jsonl")
+def _id(path: Path) -> str:
+    is_one = len(path.parts) == 2 and not path.name.startswith("agent-")
+    return path.stem if is_one else ""
+
+
 CLAUDE = Source(
     places=(("CLAUDE_CONFIG_DIR", "projects"), ("HOME", ".claude/projects")),
-    listed=files(_PATH),
+    listed=files(_id),
     records=json_lines,
     said=_said,
 )

@@ -7,6 +7,7 @@ versions 0.40 to 0.171 write.
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from ...machines.json_shape import is_array
 from .transcript import (
@@ -82,10 +83,18 @@ def _message(item: Record, time: float) -> Iterator[Said]:
         yield Said("assistant", "\n".join(parts), time)
 
 
-_PATH = re.compile(r"(?:.*/)?rollout-[^/]*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID_LENGTH = 36
+
+
+def _id(path: Path) -> str:
+    name = path.stem[-_UUID_LENGTH:]
+    return name if path.name.startswith("rollout-") and _UUID.fullmatch(name) else ""
+
+
 CODEX = Source(
     places=(("CODEX_HOME", "sessions"), ("HOME", ".codex/sessions")),
-    listed=files(_PATH),
+    listed=files(_id),
     records=json_lines,
     said=_said,
 )

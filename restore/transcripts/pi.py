@@ -5,8 +5,8 @@ the one before it as `parentId`, and the newest is where the session is. The age
 the format; its version is in the first record.
 """
 
-import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from ...machines.errors import UsageError
 from .transcript import (
@@ -101,14 +101,18 @@ def _message(message: Record, time: float, notes: Notes) -> Iterator[Said]:
         notes.skip(role)
 
 
-_PATH = re.compile(r"(?:[^/]+/)?[^/]*_([A-Za-z0-9-]{1,80})\.jsonl")
+def _id(path: Path) -> str:
+    _, sign, name = path.stem.rpartition("_")
+    return name if sign and len(path.parts) <= 2 else ""
+
+
 PI = Source(
     places=(
         ("PI_CODING_AGENT_SESSION_DIR", ""),
         ("PI_CODING_AGENT_DIR", "sessions"),
         ("HOME", ".pi/agent/sessions"),
     ),
-    listed=files(_PATH),
+    listed=files(_id),
     records=json_lines,
     said=_said,
 )

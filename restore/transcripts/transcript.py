@@ -95,8 +95,11 @@ class Source(Value):
 # Files of JSON lines ------------------------------------------------------------------------------
 
 
-def files(fits: re.Pattern[str]) -> Callable[[Path], Iterator[Listed]]:
-    """Return what lists the files below a folder whose paths fit; no link is followed."""
+def files(id_of: Callable[[Path], str]) -> Callable[[Path], Iterator[Listed]]:
+    """Return what lists the JSON lines below a folder; no link is followed.
+
+    `id_of` gives a transcript's id by its path in the folder, empty if it is none.
+    """
 
     def listed(home: Path) -> Iterator[Listed]:
         folders, seen = [] if home.is_symlink() else [home], 0
@@ -108,11 +111,11 @@ def files(fits: re.Pattern[str]) -> Callable[[Path], Iterator[Listed]]:
                     path = Path(entry.path)
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(path)
-                    elif entry.is_file(follow_symlinks=False) and (
-                        match := fits.fullmatch(str(path.relative_to(home)))
-                    ):
-                        updated = entry.stat(follow_symlinks=False).st_mtime
-                        yield Listed(id=match[1], path=path, updated=updated)
+                    elif path.suffix == ".jsonl" and entry.is_file(follow_symlinks=False):
+                        name = id_of(path.relative_to(home))
+                        if ID.fullmatch(name):
+                            updated = entry.stat(follow_symlinks=False).st_mtime
+                            yield Listed(id=name, path=path, updated=updated)
 
     return listed
 

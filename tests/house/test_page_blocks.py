@@ -239,6 +239,7 @@ REFUSED = {
     "sessions import": "another session",
     "sessions delete": "nothing was deleted",
     "send last also": "finalized",
+    "sessions replay last --answer": "there was no question",
     "trust$": "nobody can be asked",
     "sessions trace last": "no collector",
     "home trash restore": "is not in the trash",
