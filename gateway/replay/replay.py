@@ -30,7 +30,8 @@ class Replay(Value):
 
     `session` is the id under which it was kept, empty if it was not. `asked` counts the calls of a model
     that were made, 0 unless one was to be asked; `is_free`: from some entry on it was not compared.
-    `folder` is the copy of the folder in which it can go on, without `lost`, of which no copy was kept.
+    `unsaid` counts the messages that the record still had where it ended. `folder` is the copy of the
+    folder in which it can go on, without `lost`, of which no copy was kept.
     """
 
     of: str
@@ -39,6 +40,7 @@ class Replay(Value):
     session: str = ""
     asked: int = 0
     is_free: bool = False
+    unsaid: int = 0
     folder: str = ""
     lost: tuple[str, ...] = ()
     difference: Difference | None = None
@@ -121,6 +123,7 @@ class Replayer:
             common=player.at,
             asked=self.asked,
             is_free=player.is_free,
+            unsaid=script.messages_after(player.at) if difference is not None else 0,
             difference=difference,
         ), player
 

@@ -36,6 +36,8 @@ def replay_text(found: Replay, redactor: Redactor) -> str:
     lines += [f"  {difference.why}"] if difference.why else []
     if found.folder:
         lines.append(f"It goes on in {found.folder}, a copy of the folder as it was then.")
+    if found.folder and found.unsaid:
+        lines.append(f"{counted(found.unsaid, 'later message')} of the record is not said again.")
     if found.lost:
         lines.append(f"Not as they were then: {', '.join(map(redactor.line, found.lost))}.")
     return "\n".join(lines)
@@ -64,6 +66,7 @@ def replay_data(found: Replay, redactor: Redactor) -> dict[str, Any]:
         "common": found.common,
         "asked": found.asked,
         "is_same": found.is_same,
+        "unsaid": found.unsaid,
         "folder": found.folder or None,
         "lost": list(found.lost),
         "difference": None,

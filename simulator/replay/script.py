@@ -91,6 +91,14 @@ class Script:
             before = entry
         return found
 
+    def messages_after(self, seq: int) -> int:
+        """Count the messages of people behind an entry."""
+        later = (one.entry for one in self.entries[seq:])
+        return sum(
+            isinstance(entry, e.Queued) and entry.item_kind is m.ItemKind.MESSAGE and not entry.goal
+            for entry in later
+        )
+
     def record(self) -> SessionRecord:
         """Return the state at the end."""
         record = SessionRecord()
