@@ -49,7 +49,8 @@ def replay_session(
 
     Exits with 1, and the first difference, if anything is decided otherwise than recorded. What came
     is kept as a session of its own, `replay of ID`, for `sessions show` and `sessions diff`.
-    With --live that session goes on, with its model and tools, and the exit code is that of its turn.
+    With --live that session goes on, with its model and tools: in a terminal as a chat, where
+    `/queue resume` takes up the turn, else by itself, and the exit code is that of its turn.
 
     Example: steersman sessions replay last --answer q1=deny
     """
@@ -71,9 +72,11 @@ def replay_session(
     show_either(replay_data(found, redactor), replay_text(found, redactor), as_json)
     if not (live and found.difference):
         return DONE if found.difference is None else FAILED
-    code = DONE
+    code, texts = DONE, tuple(filter(None, ("/queue resume", say)))
+    if sys.stdin.isatty() and not as_json:
+        texts = ("",)  # a person is there, who can be asked
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        for text in filter(None, ("/queue resume", say)):
+        for text in texts:
             on = ChatOptions(resume=found.session, message=text, model=model, is_yes=yes)
             code = chat(on, os.environ) or code
     return code
