@@ -227,8 +227,11 @@ def ended(
 def _held_unanswered(record: SessionRecord) -> tuple[e.Entry, ...]:
     """Hold what people have said that waits behind a turn whose model gave no answer.
 
-    A steer of that turn, or what is to run next, asks the model once more before that.
+    A steer of that turn, or what is to run next, asks the model once more before that. A session that
+    works for another one goes on: nobody else would have it go on.
     """
+    if record.parent:
+        return ()
     waits = [item for item in record.queue.pending() if not record.queue.holds(item)]
     if any(item.is_steer or item.is_next for item in waits):
         return ()
