@@ -102,6 +102,11 @@ def test_promises_hold_in_runs_that_once_broke_them(seed: int) -> None:
     Scenario(seed).run()
 
 
+def test_a_child_whose_model_gives_no_answer_ends_with_what_waits_in_it() -> None:
+    """Nothing is held there: nobody could have it go on, and its parent would wait for ever."""
+    ElsewhereScenario(911940241).run()
+
+
 def test_what_died_of_an_overtaken_stop_is_told() -> None:
     """A planned stop ends a child; a second one, now, tells of what died of both."""
     LoopScenario(1_313_792_054).run()
