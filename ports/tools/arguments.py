@@ -87,8 +87,11 @@ def _has_half(value: Any) -> bool:
     parts = [value]
     while parts:
         part = parts.pop()
-        if isinstance(part, str) and any("\ud800" <= character <= "\udfff" for character in part):
-            return True
+        if isinstance(part, str):
+            try:
+                part.encode()  # a search character by character held the loop for 100 ms of a megabyte
+            except UnicodeEncodeError:
+                return True
         if is_object(part):
             parts += [*part.keys(), *part.values()]
         elif is_array(part):
