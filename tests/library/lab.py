@@ -1,5 +1,6 @@
 """What the tests of the library share: a bound for each, and a model that keeps what it was asked."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from support.coroutines import run
@@ -7,7 +8,7 @@ from support.coroutines import run
 import steersman
 from steersman.testing import ScriptedModel, calls, memory_home
 
-__all__ = ["Asked", "first", "played", "result_of"]
+__all__ = ["Asked", "first", "played", "result_of", "until"]
 
 
 class Asked(ScriptedModel):
@@ -32,7 +33,14 @@ class Asked(ScriptedModel):
 
 async def first(session: steersman.SessionHandle, kind: str, **fields: Any) -> steersman.Event:
     """Wait for the first event of a kind, whose fields are these."""
-    async for event in session.events():
+    return await until(session.events(), kind, **fields)
+
+
+async def until(
+    events: AsyncIterator[steersman.Event], kind: str, **fields: Any
+) -> steersman.Event:
+    """Read on to the next event of a kind, whose fields are these."""
+    async for event in events:
         if event.type == kind and all(event.get(name) == fields[name] for name in fields):
             return event
     raise AssertionError(f"the session ended without `{kind}`")

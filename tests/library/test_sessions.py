@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from library.isolated_tools import photograph
-from library.lab import Asked, first
+from library.lab import Asked, first, until
 from support.coroutines import run
 
 import steersman
@@ -177,10 +177,10 @@ async def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
 
     async with memory_home() as runtime:
         session = await runtime.start(steersman.Agent(model=Slow([])))
-        reading = asyncio.create_task(first(session, "text"))
-        await asyncio.sleep(0)  # it reads from now on: pieces of text come only live
+        events = session.events()
+        await anext(events)  # what happens from here on is live
         receipt = await session.say("x")
-        assert (await reading).delta == "Well"
+        assert (await until(events, "text")).delta == "Well"
         await session.stop()
         outcome = await receipt.done()
         assert (outcome.status, outcome.text) == ("interrupted", "Well")
@@ -372,19 +372,17 @@ async def test_a_subagent_asks_in_the_same_stream() -> None:
             permissions={"pay": "ask", "delegate": "allow"},
         )
         session = await runtime.start(agent)
-        asked = asyncio.create_task(first(session, "question"))
-        await asyncio.sleep(0)  # it reads before the subagent asks
+        events = session.events()
+        await anext(events)  # what happens from here on is live
         receipt = await session.say("go")
-        question = await asked
+        question = await until(events, "question")
         assert (question.tool, question.seq, question.get("parent")) == (
             "pay",
             None,
             session.id,
         )
-        closed = asyncio.create_task(first(session, "answered", id=question.id))
-        await asyncio.sleep(0)
         await session.answer(question.id, "allow")
-        assert (await closed).choice == "allow"
+        assert (await until(events, "answered", id=question.id)).choice == "allow"
         assert (await receipt.done()).text == "Done."
         assert ran == ["paid 3"]
 
