@@ -129,7 +129,9 @@ class Reversal:
         )
         about: dict[str, Any] = {"scope": "undo", "names": [], "turns": restore.about["turns"]}
         about["undoes"] = restore.name
-        return self._carry_out(order, replace(plan, kept=kept), about)
+        shared = {*restore.about["shared"]} if order.paths else set[str]()
+        mine = tuple(path for path in plan.files if path in shared)  # a person says whose they are
+        return self._carry_out(order, replace(plan, kept=kept, shared=mine), about)
 
     def _to_undo(self, order: m.RestoreFiles) -> Restore | None:
         """Find the newest revert of this session that is not wholly undone."""
@@ -199,7 +201,7 @@ class Reversal:
         kept = {file.path for file in restore.kept}
         about = restore.about
         if about["undoes"]:
-            self.ledger.undo(about["undoes"], done)
+            self.ledger.undo(about["undoes"], done - {*about["shared"]})
             undone = load_restore(self._file(about["undoes"]))
             undone.about["undone"] = sorted({*undone.about.get("undone", ()), *done})
             undone.save()

@@ -23,6 +23,7 @@ from ..machines.value import Value
 from ..workflows.durability import make_folders, replace_file
 from ..workflows.home_folder import home_of_account
 from ..workflows.spelling import spelled
+from .beside import Foreign, OtherSessions
 from .blob_store import BlobStore
 from .change_log import ChangeLog, FirstLook, OpenCall, number_of
 from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
@@ -161,6 +162,7 @@ class Workspace:
         self._why_blind = ""
         self._own: dict[str, PathState | None] = {}
         """What our own tools left since the last look."""
+        self._beside: OtherSessions | None = None
         self._told: set[str] = set()
         self._unread: set[str] = set()
         self._opened: Reversal | None = None
@@ -201,6 +203,7 @@ class Workspace:
                     self._ledger.look(FirstLook(turn=call.turn))
         elif scanner is not None:
             try:
+                self._beside = OtherSessions(self._place, self._session)
                 self._look(scanner, call.turn)
                 self._own.clear()
                 self._tell_unreadable(scanner)
@@ -261,11 +264,16 @@ class Workspace:
         return [call for call in self._ledger.open.values() if call.is_command]
 
     def _enter(self, scanner: WorkspaceScanner, call: OpenCall) -> None:
-        """Look at the folder, and enter what changed since the last look, but for our own tools'."""
+        """Enter what changed since the last look, but for what our own tools or other sessions did."""
         touches: list[PathChange] = []
-        for path, was, after in scanner.changes():
-            before = self._own.get(path, was)
-            if before != after and not path.startswith(STAGING):
+        changes = list(scanner.changes())
+        beside = self._beside.since() if self._beside else Foreign()
+        others = [path for path, _, after in changes if beside.is_of(path, after)]
+        if others:
+            self._ledger.look(FirstLook(turn=call.turn, others=tuple(others[:MOST_OTHERS])))
+        for path, was, after in changes:
+            before = self._own.get(path, beside.left.get(path, was))
+            if before != after and path not in others and not path.startswith(STAGING):
                 touches.append(
                     PathChange(
                         turn=call.turn,

@@ -292,14 +292,21 @@ def reverted_text(about: Mapping[str, Any], way: str = "/revert") -> str:
         lines += _kept(about, way)
     if about["yours"]:
         lines.append(f"Back to your own version: {path_names(about['yours'])}.")
-    if about["shared"] and about["scope"] != "undo":
-        undo = "" if about.get("dry_run") else f" `{way} undo PATH` brings one back."
-        lines.append(
-            "Changed while a command ran, so counted as the agent's: "
-            f"{path_names(about['shared'], MOST)}.{undo}"
-        )
+    if about["shared"]:
+        lines.append(_shared(about, way))
     lines += [f"Not restored: {note}." for note in about["notes"]]
     return "\n".join(lines)
+
+
+def _shared(about: Mapping[str, Any], way: str) -> str:
+    """Say whose the changes are that may have been anybody's: they were made while a command ran."""
+    names = path_names(about["shared"], MOST)
+    if about["scope"] == "undo":
+        return f"Yours from now on, no longer the agent's: {names}."
+    files = [path for path in about["restored"] if not path.endswith("/")]
+    who = "They" if {*files} == {*about["shared"]} else names
+    undo = "" if about.get("dry_run") else f": `{way} undo PATH` keeps what was yours"
+    return f"{who} changed while a command ran, and count as the agent's{undo}."
 
 
 def _head(about: Mapping[str, Any]) -> str:
