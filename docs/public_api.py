@@ -114,7 +114,7 @@ def _signature(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str = "")
 
 def _http() -> str:
     """Write each operation with what it needs and answers, then the fields of all of that."""
-    table = Api(Desk.__new__(Desk), cast("Access", None)).table()
+    table = Api(Desk.__new__(Desk), cast("Access", None), cast(Any, None)).table()
     described = openapi(PREFIX, table)
     lines: list[str] = []
     named: dict[str, None] = {}

@@ -218,6 +218,7 @@ class UsageLimits(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     max_tokens: Annotated[int, Meta(ge=0)] = 0
     max_cost: _Amount = 0.0
     max_minutes: _Amount = 0.0
+    wait_minutes: _Amount = 0.0
 
 
 class PermissionRule(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
@@ -409,6 +410,7 @@ class ServeSettings(SettingsTable, set_by=Setter.PERSON):
     names: tuple[str, ...]
     certificate: str
     key: str
+    push_services: tuple[str, ...]
 
     def check(self) -> None:
         """Refuse a certificate without its key."""

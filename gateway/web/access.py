@@ -264,7 +264,11 @@ class Access:
 
     def is_admitted(self, device: Device) -> bool:
         """Whether a device was not revoked meanwhile."""
-        return any(known.id == device.id for known in self._devices.known().devices)
+        return self.is_paired(device.id)
+
+    def is_paired(self, device: str) -> bool:
+        """Whether a device, by its id, is paired."""
+        return any(known.id == device for known in self._devices.known().devices)
 
     def check_words(self, device: Device, text: str, said_as: str) -> None:
         """Refuse a typed command that a device may not give. Raises `HTTPException`."""

@@ -73,6 +73,12 @@ class ComparedSessions(TypedDict):
     facts: list[tuple[str, str, str]]
 
 
+class PushKey(TypedDict):
+    """The public key with which a browser subscribes; empty where push is not installed."""
+
+    key: str
+
+
 class Done(TypedDict):
     """It is done."""
 

@@ -33,6 +33,7 @@ from . import requests as ask
 from .access import Access, Door, Scope
 from .desk import Desk
 from .openapi import TAKEN_IN, openapi
+from .push import Push, Subscription
 
 BEAT = 15
 """Seconds after which an idle stream sends a sign of life."""
@@ -72,9 +73,10 @@ class Entry(NamedTuple):
 class Api:
     """The interface for programs, each request on behalf of a device."""
 
-    def __init__(self, desk: Desk, access: Access) -> None:
+    def __init__(self, desk: Desk, access: Access, push: Push) -> None:
         self._desk = desk
         self._access = access
+        self._push = push
 
     def table(self) -> list[Entry]:
         """Return every route below `PREFIX`, with the least scope and the body that it needs."""
@@ -102,6 +104,9 @@ class Api:
             Entry("GET", f"{session}/diff", "look", desk.compare, query=ask.Other),
             Entry("GET", f"{session}/why", "look", desk.why, query=ask.Named),
             Entry("GET", "/machines", "look", self.machines),
+            Entry("GET", "/push", "look", self.push_key),
+            Entry("PUT", "/push", "look", self.begin_push, ask.Browser),
+            Entry("DELETE", "/push", "look", self.end_push, ask.BrowserGone),
             Entry("POST", question, "approve", self.answer, ask.GivenAnswer),
         ]
 
@@ -238,6 +243,20 @@ class Api:
         }
         return answers.MachineList(machines=known)
 
+    def push_key(self) -> answers.PushKey:
+        """Return the key with which a browser subscribes to its push service."""
+        return answers.PushKey(key=self._push.key())
+
+    def begin_push(self, request: Request, body: ask.Browser) -> answers.Done:
+        """Tell a browser from now on when a question waits."""
+        self._push.add(Subscription(request.state.device.id, **body.model_dump()))
+        return answers.Done(ok=True)
+
+    def end_push(self, body: ask.BrowserGone) -> answers.Done:
+        """Tell a browser no more."""
+        self._push.remove(body.endpoint)
+        return answers.Done(ok=True)
+
     async def answer(self, request: Request, question: str, body: ask.GivenAnswer) -> Receipt:
         """Answer a question."""
         given: dict[str, Any] = {"id": question, "choice": body.choice, "reason": body.reason}
@@ -311,9 +330,9 @@ EXPLAINED = (
 )
 
 
-def application(desk: Desk, access: Access, more: list[BaseRoute]) -> ASGIApp:
+def application(desk: Desk, access: Access, push: Push, more: list[BaseRoute]) -> ASGIApp:
     """Return the whole application; `more` are the routes of the page."""
-    api = Api(desk, access)
+    api = Api(desk, access, push)
 
     async def describe(request: Request) -> Response:
         """Return the description of the interface."""

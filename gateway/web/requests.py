@@ -53,6 +53,20 @@ class ChangedMessage(Body):
     position: Annotated[int, Field(ge=1)] | None = None
 
 
+class Browser(Body):
+    """A browser's own subscription to its push service, as `PushSubscription.toJSON()` has it."""
+
+    endpoint: Annotated[str, Field(max_length=2_000)]
+    p256dh: Annotated[str, Field(max_length=200)]
+    auth: Annotated[str, Field(max_length=100)]
+
+
+class BrowserGone(Body):
+    """The address of a browser that is not to be told any more."""
+
+    endpoint: Annotated[str, Field(max_length=2_000)]
+
+
 class Editing(Body):
     """Who edits: a name that the client chose, the same as long as it edits."""
 

@@ -44,6 +44,7 @@ from .application import application
 from .desk import Desk
 from .log_lines import log_event
 from .probes import Metrics, probe_routes
+from .push import Bell, Push
 
 LOGGER = logging.getLogger("steersman")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -278,8 +279,16 @@ async def serve(
         access = Access(DeviceFile(paths.state), allowed, is_secure=certificate is not None)
         desk = Desk(hosts)
         probes = probe_routes(hosts, metrics, access, lambda: node is not None and node.is_fenced)
-        page = [Route("/", _page), Mount("/assets", StaticFiles(directory=PAGE))]
-        app = application(desk, access, [*probes, *page])
+        push = Push(paths.state, main.config.serve.push_services, access.is_paired)
+        contact = names[0].partition(":")[0] if names else "localhost"
+        bell = Bell(push, desk.row, f"https://{contact}")
+        hosts.event_bus.subscribe(bell.hear)
+        page = [
+            Route("/", _page),
+            Route("/worker.js", _worker),  # its place is what it may speak for
+            Mount("/assets", StaticFiles(directory=PAGE)),
+        ]
+        app = application(desk, access, push, [*probes, *page])
         server = WebServer(
             uvicorn.Config(
                 app,
@@ -310,6 +319,7 @@ async def serve(
             gateways_running(gateways, paths.state, environ),
         ):
             await server.serve(sockets=[listener])
+        await bell.aclose()
         await desk.edits.aclose()
     finally:
         if node is not None:
@@ -321,6 +331,11 @@ async def serve(
 async def _page(request: Request) -> Response:
     """Send the page; the session that it shows is in its address."""
     return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+async def _worker(request: Request) -> Response:
+    """Send what shows notices for the page while it is closed."""
+    return FileResponse(PAGE / "worker.js", headers={"Cache-Control": "no-cache"})
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:

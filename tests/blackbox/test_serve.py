@@ -224,6 +224,10 @@ def test_every_operation_answers_as_described(serve, served: Start, gate: Gate) 
     newest = api.ask("GET", here)["seq"]
     assert len(api.ask("GET", f"{here}/events?after=0&upto={newest}")["events"]) > 20
     api.ask("GET", f"choices?folder={folder}")
+    api.ask("GET", "push")
+    browser = {"endpoint": "https://fcm.googleapis.com/send/one", "p256dh": "k", "auth": "a"}
+    api.ask("PUT", "push", browser)
+    api.ask("DELETE", "push", {"endpoint": browser["endpoint"]})
     for place in ("schedules", "machines", f"{here}/why"):
         api.ask("GET", place)
     others = [str(api.ask("POST", "sessions", {"folder": folder})["id"]) for _ in range(3)]

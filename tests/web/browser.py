@@ -110,6 +110,17 @@ class Browser:
         wanted = [{"name": "prefers-color-scheme", "value": scheme}]
         self._devtools("Emulation.setEmulatedMedia", features=wanted)
 
+    def allow_notices(self, origin: str) -> None:
+        """Let the pages of an origin show notices, as a person would."""
+        self._devtools("Browser.grantPermissions", origin=origin, permissions=["notifications"])
+
+    def push(self, origin: str, data: str) -> None:
+        """Have the worker of an origin take a message, as from the push service."""
+        self._devtools("ServiceWorker.enable")
+        self._devtools(
+            "ServiceWorker.deliverPushMessage", origin=origin, registrationId="0", data=data
+        )
+
     def shoot(self, path: Path) -> None:
         """Write what is seen as PNG."""
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))

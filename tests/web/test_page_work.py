@@ -1,6 +1,8 @@
 """The page at work: goals, subagents, questions of every kind, schedules, messages that are edited."""
 
+import json
 import signal
+from collections.abc import Generator
 from datetime import datetime, timedelta
 
 import pytest
@@ -8,6 +10,8 @@ from blackbox.judged import GO_ON, counting, verdicts
 from blackbox.test_serve import CHOOSING
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text, Tools
+from support.push_service import PushService, push_service
+from support.until import until
 from web.browser import ENTER
 from web.conftest import Open, Start
 from web.test_page import at_a_gate, begun, open_session, say, shell
@@ -421,3 +425,51 @@ def test_a_cost_has_no_currency(serve, served: Start, browser: Open) -> None:
     used = web.ask("POST", f"sessions/{session}/commands", {"name": "usage", "arguments": {}})
     assert "cost 0.0006" in str(used.data)
     assert "$" not in one.run("return document.body.innerText")
+
+
+FAKE = """
+const [endpoint, p256dh, auth] = arguments;
+const told = () => ({ endpoint, keys: { p256dh, auth } });
+const made = { endpoint, toJSON: told, unsubscribe: async () => true };
+PushManager.prototype.subscribe = async () => (window.pushed = made);
+PushManager.prototype.getSubscription = async () => window.pushed || null;
+"""
+
+
+LOOK_AT_NOTICES = (
+    "navigator.serviceWorker.ready.then("
+    "async (worker) => (window.shown = (await worker.getNotifications())[0]))"
+)
+
+
+@pytest.fixture
+def pushed() -> Generator[PushService]:
+    """The push service of a browser, ended afterwards."""
+    with push_service() as made:
+        yield made
+
+
+def test_a_notice_comes_while_a_question_waits(
+    place: Place, serve, served: Start, browser: Open, pushed: PushService
+) -> None:
+    """The switch subscribes the browser; its worker shows what the host sends."""
+    rest = f'[serve]\npush_services = ["{pushed.name}"]'
+    serve(Tools([{"tool": "shell", "arguments": {"command": "make"}}]), Text("Done."), rest=rest)
+    web = served()
+    one, session = begun(browser, web)
+    origin = f"http://{web.address}"
+    one.allow_notices(origin)
+    fake = pushed.subscription()
+    one.run(FAKE, fake["endpoint"], fake["p256dh"], fake["auth"])
+    one.wait("document.querySelector('.notices:not([hidden])')")
+    one.click(".notices input")
+    one.wait("document.querySelector('.notices input:checked:not(:disabled)')")
+    say(web, session, "build it")
+    until(lambda: bool(pushed.told))
+    one.push(origin, json.dumps(pushed.told[0][1]))
+    one.wait(f"window.shown || ({LOOK_AT_NOTICES} && false)")
+    told = one.run("return [window.shown.title, window.shown.body]")
+    assert told == ["build it", "May it run shell? make"]
+    one.click(".notices input")
+    one.wait("document.querySelector('.notices input:not(:checked):not(:disabled)')")
+    assert pushed.name not in (place.home / "state" / "push.json").read_text()

@@ -545,7 +545,7 @@ def test_each_operation_is_refused_below_its_scope(place: Place, serve, served: 
     serve(Text("Hello."))
     web = served()
     session = web.begin()
-    routes = Api(cast(Any, Desk), cast(Any, None)).table()
+    routes = Api(cast(Any, Desk), cast(Any, None), cast(Any, None)).table()
     for scope in SCOPES[:2]:
         web.pair(scope, scope)
         small = SCOPES.index(scope)

@@ -4,6 +4,7 @@ import { access, get, leave, mayApprove, me, pair, send, whoAmI } from "./api.js
 import { CompareView } from "./compare.js";
 import { ago, chip, el, fill, icon, moment, toast } from "./dom.js";
 import { InsideView } from "./inside.js";
+import { noticesSwitch } from "./notices.js";
 import { complain } from "./queue.js";
 import { SessionView, nameOf } from "./session.js";
 
@@ -179,7 +180,7 @@ function newSession() {
 const viewPlace = el("div.view");
 
 function drawFrame() {
-  const who = el("footer.who", el("span", `${me.name} may ${me.scope}`),
+  const who = el("footer.who", noticesSwitch(), el("span", `${me.name} may ${me.scope}`),
     el("button.quiet", { type: "button", onclick: () => leave().catch(complain) }, "Forget this device"));
   const nav = el("nav.side", { "aria-label": "Sessions" }, el("header.side-head", el("a.brand", { href: "#/" }, "steersman"),
     mayApprove() && el("a.icon-button", { href: "#/new", "aria-label": "New session", title: "New session" }, icon("plus"))), list.filter, el("div.side-scroll", list.place, schedules.place), who);

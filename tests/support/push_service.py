@@ -1,0 +1,100 @@
+"""A browser's push service on this machine, which reads what the browser would."""
+
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from steersman.gateway.web.push_message import coded, decoded, new_key, public_key
+
+CURVE = ec.SECP256R1()
+
+
+def opened(body: bytes, key: str, secret: bytes) -> bytes:
+    """Decrypt a message with a browser's private key and its secret, after RFC 8291."""
+    salt, sender, sealed = body[:16], body[21:86], body[86:]
+    assert (int.from_bytes(body[16:20], "big"), body[20]) == (4096, 65)
+    private = ec.derive_private_key(int.from_bytes(decoded(key), "big"), CURVE)
+    theirs = ec.EllipticCurvePublicKey.from_encoded_point(CURVE, sender)
+    info = b"WebPush: info\0" + decoded(public_key(key)) + sender
+    base = HKDF(SHA256(), 32, secret, info).derive(private.exchange(ec.ECDH(), theirs))
+    content = HKDF(SHA256(), 16, salt, b"Content-Encoding: aes128gcm\0").derive(base)
+    nonce = HKDF(SHA256(), 12, salt, b"Content-Encoding: nonce\0").derive(base)
+    plain = AESGCM(content).decrypt(nonce, sealed, None)
+    assert plain.endswith(b"\2")
+    return plain[:-1]
+
+
+def is_signed(authorization: str) -> bool:
+    """Whether a header's signature is that of the key that it names."""
+    token, key = (
+        part.partition("=")[2] for part in authorization.removeprefix("vapid ").split(", ")
+    )
+    said, _, signature = token.rpartition(".")
+    pair = decoded(signature)
+    signed = utils.encode_dss_signature(
+        int.from_bytes(pair[:32], "big"), int.from_bytes(pair[32:], "big")
+    )
+    point = ec.EllipticCurvePublicKey.from_encoded_point(CURVE, decoded(key))
+    try:
+        point.verify(signed, said.encode(), ec.ECDSA(SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+class PushService:
+    """One browser, and the service of its maker on this machine; `status` is what it answers."""
+
+    def __init__(self) -> None:
+        self.key = new_key()
+        self.auth = os.urandom(16)
+        self.told: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.status = 201
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.name = f"127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                service.told.append((dict(self.headers), service.read(body)))
+                self.send_response(service.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        return Handler
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        """Decrypt a message as the browser does."""
+        data: dict[str, Any] = json.loads(opened(body, self.key, self.auth))
+        return data
+
+    def subscription(self) -> dict[str, str]:
+        """Return what a browser tells the page."""
+        endpoint = f"http://{self.name}/send/one"
+        return {"endpoint": endpoint, "p256dh": public_key(self.key), "auth": coded(self.auth)}
+
+
+@contextmanager
+def push_service() -> Generator[PushService]:
+    """Start one, and end it."""
+    made = PushService()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
