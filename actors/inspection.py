@@ -204,6 +204,8 @@ def _turn_waits(actor: Turn, record: SessionRecord) -> Iterator[str]:
         yield "the model"
     elif turn.state == "paused":
         yield f"an answer to question {turn.question}"
+    elif turn.state == "waiting":
+        yield "the end of its provider's limit"
     elif turn.state == "boundary" and actor.asked > turn.step:
         yield "the queue, where steers wait"
     elif turn.state == "boundary":

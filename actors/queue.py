@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..machines import protocol as m
-from .decisions import queueing
+from .decisions import queueing, turning
 from .decisions.decision import Decision
 from .ledger import Member
 
@@ -24,6 +24,7 @@ class Queue(Member):
         self.enlist()
         self.settle(queueing.due)
         self.ledger.tell("turn", m.Wake())
+        self._look_after_provider()
 
     def on_receive(self, message: Any) -> Any:
         """Decide; then start the next turn, if one may begin, and whatever else is due."""
@@ -34,6 +35,9 @@ class Queue(Member):
             case m.Inspect():
                 queue = self.record.queue
                 reply = {"state": queue.state, "waiting": queue.waiting_count}
+            case m.TimerFired():
+                self._look_after_provider()
+                reply = None
             case _:
                 decision = self._decision(message)
                 if decision is None:
@@ -41,6 +45,17 @@ class Queue(Member):
                 reply = self.decide(decision)
         self.settle(queueing.due)
         return reply
+
+    def _look_after_provider(self) -> None:
+        """Go on with a turn that waited for its provider when the program died, in time."""
+        until = turning.provider_until(self.record)
+        if not until or self.environment.is_offline:
+            return
+        left = until - self.system.now()
+        if left > 0:
+            self.decide(Decision(effects=(turning.look_later(left),)))
+        else:
+            self.ledger.tell("session", m.ResumeQueue())
 
     def _decision(self, message: Any) -> Decision | None:
         record, environment = self.record, self.environment

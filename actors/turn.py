@@ -115,6 +115,8 @@ class Turn(Member):
                 self._model_failed(message)
             case m.Summarised():
                 self._summarised(message)
+            case m.TimerFired():
+                self.decide(turning.again(self._turn, self.system.now()))
             case m.ToolFinished():
                 self._tool_finished(message)
             case m.ToolProgressed():
@@ -294,6 +296,13 @@ class Turn(Member):
         self.budget.settle(Usage())
         if compacting.overflows(self.record, message, environment.compaction):
             self._compact("refused", message.reason)
+            return
+        if turning.can_wait(message, environment) and not self.partial:
+            waits = turning.awaits_provider(turn, message, self.system.now())
+            if turning.ends_at_provider_limit(environment):
+                self._end_by(turning.refused_call(message), *waits.entries)
+            else:
+                self.decide(waits)
             return
         said = cut_short("".join(self.partial), NO_ANSWER)
         ending = turning.unanswered(message, said)

@@ -618,6 +618,18 @@ class LimitReached(TurnEntry):
     hint: str = ""
 
 
+class ModelAwaited(TurnEntry):
+    """The model's provider takes no call until a time, in seconds since 1970: the turn waits for that."""
+
+    step: int
+    until: float
+    reason: str
+
+
+class ModelAskedAgain(TurnEntry, NoEvent):
+    """The time has come: the turn goes on."""
+
+
 class CompactionBegun(TurnEntry):
     """A summary is about to be asked for.
 
@@ -1080,6 +1092,8 @@ AnyTurnEntry = (
     | NoProgress
     | ClaimDoubted
     | LimitReached
+    | ModelAwaited
+    | ModelAskedAgain
     | CompactionBegun
     | Compacted
     | Interrupted

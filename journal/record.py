@@ -512,6 +512,7 @@ def _interrupt_turn(
         "since": time,
         "cause": entry.cause,
         "sent": 0,
+        "until": 0.0,
     }
     turn = move_calls(move_turn(turn, "interrupt", time, **ends), "stop")
     _put_turn(record, turn)

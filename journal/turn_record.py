@@ -109,6 +109,8 @@ class TurnRecord(Value):
     """What the server said of their length."""
     question: str = ""
     """The question whether it goes on, while it is paused."""
+    until: float = 0.0
+    """When it asks its model again, in seconds since 1970, if it waits for its provider."""
     granted: int = 0
     """Model calls that a person granted beyond the limit."""
     usage: Usage = field(default_factory=Usage)
@@ -168,6 +170,10 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
         case e.ModelCallFailed():
             over: dict[str, Any] = {"reason": entry.reason, "sent": 0, "is_spent": True}
             return move_turn(turn, "model_failed", time, **over)
+        case e.ModelAwaited():
+            return move_turn(turn, "wait", time, sent=0, until=entry.until)
+        case e.ModelAskedAgain():
+            return move_turn(turn, "ask_again", time, until=0.0)
         case e.CompactionBegun():
             event = "overflow" if turn.state == "calling" else "compact"
             return move_turn(

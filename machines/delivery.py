@@ -32,6 +32,7 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"  # a child's time limit, at the child itself
     BUDGET = "budget"  # a session's limit of tokens, cost, time or model calls
     NO_PROGRESS = "no_progress"  # a turn repeats itself, and nobody lets it go on
+    PROVIDER_LIMIT = "provider_limit"  # a provider takes no call before a time that it told
     PARENT = "parent"  # the parent cancels this session
     PARENT_BOUNDARY = "parent_boundary"  # the same, at the boundary of what runs here
     FINALIZE = "finalize"  # the session ends permanently
@@ -94,14 +95,8 @@ WAITED: Final = (Relation.FOREGROUND_CHILD, Relation.DETACHED_CHILD)
 _CHILDREN: Final = (*WAITED, Relation.BACKGROUND_CHILD)
 _BELOW: Final = (*_CHILDREN, Relation.SIDE_TALK)
 _CANCELS: Final = (
-    Cause.STOP,
-    Cause.BARE_WORD,
-    Cause.SIGNAL,
-    Cause.PARENT,
-    Cause.BUDGET,
-    Cause.NO_PROGRESS,
+    *(Cause.STOP, Cause.BARE_WORD, Cause.SIGNAL, Cause.PARENT, Cause.BUDGET, Cause.NO_PROGRESS),
 )
-
 _TALK: Final = (Cause.MESSAGE, Cause.MORE_WORD)
 
 # fmt: off
@@ -163,6 +158,14 @@ DEFAULT_DELIVERIES: Final = Table(
             when=when(cause=Cause.TURN_ENDED),
             action=Delivery.NONE,
             why="The end of a turn stops no child; its result arrives as a message."),
+        DeliveryRow(name="provider-limit-goal",
+            when=when(cause=Cause.PROVIDER_LIMIT, relation=Relation.GOAL),
+            action=Delivery.CANCEL,
+            why="Where the turn is to end, its goal pauses: another turn would meet the same limit."),
+        DeliveryRow(name="provider-limit",
+            when=when(cause=Cause.PROVIDER_LIMIT),
+            action=Delivery.NONE,
+            why="The turn asks again in time, as `limits.wait_minutes` allows."),
         DeliveryRow(name="steer",
             when=when(cause=Cause.STEER, relation=Relation.SELF),
             action=Delivery.STEER,

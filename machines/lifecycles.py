@@ -381,7 +381,7 @@ CALL = Machine(
 # that was asked for by `/compact` does nothing else.
 
 
-LIVE = ("boundary", "calling", "compacting", "acting", "paused")
+LIVE = ("boundary", "calling", "waiting", "compacting", "acting", "paused")
 
 TURN = Machine(
     name="turn",
@@ -390,6 +390,7 @@ TURN = Machine(
     states=(
         State(name="boundary", doc="Between calls: steers enter here and nowhere else."),
         State(name="calling", doc="The model was asked."),
+        State(name="waiting", doc="The model's provider takes no call before a time that it told."),
         State(name="compacting", doc="Older turns are being summarised; no other call is open."),
         State(name="acting", doc="Tool calls of one answer run, or wait for permission."),
         State(name="paused", doc="Its model calls are used up; a person is asked to go on."),
@@ -415,6 +416,8 @@ TURN = Machine(
         Transition(event="answer", source=("calling",), dest="boundary"),
         Transition(event="cut", source=("calling",), dest="boundary"),
         Transition(event="model_failed", source=("calling",), dest="failed"),
+        Transition(event="wait", source=("calling",), dest="waiting"),
+        Transition(event="ask_again", source=("waiting",), dest="boundary"),
         Transition(event="compact", source=("boundary",), dest="compacting"),
         Transition(event="overflow", source=("calling",), dest="compacting"),
         Transition(event="compacted", source=("compacting",), dest="boundary"),

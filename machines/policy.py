@@ -136,11 +136,15 @@ class Price(Value):
 
 
 class Limits(Value):
-    """0 is no limit. Cost is in the currency of the configured prices."""
+    """0 is no limit. Cost is in the currency of the configured prices.
+
+    `wait_minutes` is how long a turn may wait for the end of a provider's limit; 0: not at all.
+    """
 
     max_tokens: int = 0
     max_cost: float = 0.0
     max_minutes: float = 0.0
+    wait_minutes: float = 0.0
 
 
 class Account(Struct, kw_only=True):
@@ -169,6 +173,12 @@ class Account(Struct, kw_only=True):
         return self._own_refusal(wanted, now) or (
             self.above.refusal(wanted, now) if self.above else ""
         )
+
+    @property
+    def patience(self) -> float:
+        """How many seconds a turn may wait for a provider, here or else above."""
+        above = self.above.patience if self.above else 0.0
+        return self.limits.wait_minutes * 60 or above
 
     def room(self) -> int:
         """Return how many tokens are left, here and above; -1 if there is no limit."""

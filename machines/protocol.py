@@ -985,7 +985,10 @@ class ModelAnswered(Message):
 
 
 class ModelFailed(Message):
-    """No answer: why, and the next step; `is_too_long`: the conversation is, for the window."""
+    """No answer: why, and the next step; `is_too_long`: the conversation is, for the window.
+
+    `again`: the provider takes no call for so many seconds; 0 if it did not say.
+    """
 
     turn: str
     epoch: int
@@ -994,6 +997,7 @@ class ModelFailed(Message):
     hint: str = ""
     is_too_long: bool = False
     window: int = 0
+    again: float = 0.0
 
 
 class Summarised(Message):

@@ -387,6 +387,7 @@ def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iter
     for cause, said in (
         (Cause.TURN_ENDED, "any message, run to its end"),
         (Cause.STEER_NAMED, "`/steer @NAME TEXT`"),
+        (Cause.PROVIDER_LIMIT, "a provider's limit, which is no limit of a child"),
     ):
         if victims[cause]:
             message = f"{said}: cause {victims[cause]}"

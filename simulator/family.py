@@ -31,7 +31,7 @@ from .happening import (
     Uttered,
 )
 from .program import ROOT, SimulatedProgram
-from .promises import durable_entries
+from .promises import ProviderWait, durable_entries
 
 STOPS = {"stop", "new", "bare_word", "signal", "parent", "parent_boundary"}
 LIMITS = {"budget", "no_progress", "timeout"}
@@ -182,6 +182,7 @@ class Family:
         self.owned: set[str] = set()
         self.closing: set[str] = set()
         self.may_run = True
+        self._wait = ProviderWait()
 
     def _fresh(self) -> SeenSession:
         return SeenSession(detached=self.detached, deliveries=self.deliveries)
@@ -252,6 +253,8 @@ class Family:
                 self._reached_its_goal(home.children[name])
             case _:
                 pass
+        if session == ROOT and self._wait.ends_with(entry):
+            self.may_run = True
         self._overtake(home, entry)
         if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
             by = home.children[entry.child].stopped_by

@@ -8,7 +8,7 @@ from ..journal import entries as e
 from ..journal.record import SessionRecord, apply
 from ..machines import protocol as m
 from ..machines.disposition import Intent
-from ..machines.policy import GoalPolicy, Policy
+from ..machines.policy import GoalPolicy, Limits, Policy
 from .choices import Seed, chooser_of, dice_of
 from .happening import (
     Appended,
@@ -22,10 +22,11 @@ from .happening import (
 )
 from .lanes import LaneWatch
 from .person import POISON
-from .ports import Chances, Verdicts
+from .ports import PATIENCE, Chances, Verdicts
 from .program import ROOT, SimulatedProgram
 from .promises import (
     WORDS,
+    ProviderWait,
     check_history,
     check_liveness,
     check_replay,
@@ -74,15 +75,18 @@ class GoalScenario:
             gate_fails=dice.choice((0.0, 0.5)),
             longest=dice.choice((0.1, 3.0)),
         )
+        chances = Chances(
+            calls=0.6 if is_calm else dice.choice((0.0, 0.4)),
+            model_fails=0.0 if is_calm else dice.choice((0.0, 0.05, 0.5)),
+            longest=dice.choice((0.5, 3.0)),
+            verdicts=verdicts,
+            repeats=0.9 if is_calm else dice.choice((0.0, 0.0, 0.8)),
+        )
+        waits = chances.longest == 3.0
         plan = SimulationPlan(
             policy=policy,
-            chances=Chances(
-                calls=0.6 if is_calm else dice.choice((0.0, 0.4)),
-                model_fails=0.0 if is_calm else dice.choice((0.0, 0.05, 0.5)),
-                longest=dice.choice((0.5, 3.0)),
-                verdicts=verdicts,
-                repeats=0.9 if is_calm else dice.choice((0.0, 0.0, 0.8)),
-            ),
+            chances=replace(chances, tells_when=waits),
+            limits=Limits(wait_minutes=PATIENCE if waits else 0.0),
             crash_at=dice.randrange(3, 60) if dice.random() < 0.3 else None,
             crash_side=dice.choice(("before", "after")),
             max_steps=20 if is_calm else 3,
@@ -327,9 +331,14 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
 
 
 def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
-    """After a restart no judge is asked, no gate runs and no turn starts until a person's command."""
-    may_run = True
+    """After a restart no judge is asked, no gate runs and no turn starts until a person's command.
+
+    A turn that waited for its provider goes on by itself.
+    """
+    may_run, wait = True, ProviderWait()
     for happening in history:
+        if isinstance(happening, Appended) and wait.ends_with(happening.entry):
+            may_run = True
         match happening:
             case Crashed():
                 may_run = False

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, assert_never
+from zlib import crc32
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..actors.decisions.queries import DELEGATE
@@ -128,7 +130,10 @@ class SimulatedJudging:
 
 
 class Chances(Value):
-    """How often things go which way, from 0 to 1; delays are in virtual seconds."""
+    """How often things go which way, from 0 to 1; delays are in virtual seconds.
+
+    `tells_when`: a model that fails may say when it can be asked again.
+    """
 
     calls: float = 0.5
     model_fails: float = 0.05
@@ -137,9 +142,14 @@ class Chances(Value):
     delegates: float = 0.0
     longest: float = 4.0
     repeats: float = 0.0
+    tells_when: bool = False
     verdicts: Verdicts = field(default_factory=Verdicts)
 
 
+WAITS = (0.0, 3.0, 90.0, 100_000.0)
+"""Seconds after which a model that failed can be asked again; the last is too long to wait for."""
+PATIENCE = 60.0
+"""Minutes that a simulated session waits for it at most, where it does."""
 TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer")
 
 
@@ -265,6 +275,9 @@ class SimulatedPorts:
             failed = m.ModelFailed(
                 turn=at.turn, epoch=at.epoch, step=at.step, reason="it is down", hint="try again"
             )
+            if self._chances.tells_when:
+                again = WAITS[crc32(f"{at.turn}.{at.step}".encode()) % len(WAITS)]
+                failed = replace(failed, again=again)
             reply(call.reply_to, failed)
             return
         calls = self.wishes(at)

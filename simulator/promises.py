@@ -639,7 +639,10 @@ def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
                 told.add(call)
             case Appended(
                 seq=_,
-                entry=e.Answered(turn=turn) | e.ModelCallFailed(turn=turn) | e.Compacted(turn=turn),
+                entry=e.Answered(turn=turn)
+                | e.ModelCallFailed(turn=turn)
+                | e.ModelAwaited(turn=turn)
+                | e.Compacted(turn=turn),
             ):
                 models.discard(turn)
             case Appended(seq=_, entry=e.ToolEnded(call=call)):
@@ -651,6 +654,23 @@ def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
             case Crashed() | Failed():
                 models.clear()
                 tools.clear()
+            case _:
+                pass
+
+
+def a_turn_that_waits_for_its_provider_asks_nothing(history: History) -> None:
+    """The model is not called between the wait for a provider and its end."""
+    waiting = set[str]()
+    for _, entry, _ in appended(history):
+        match entry:
+            case e.ModelAwaited(turn=turn):
+                waiting.add(turn)
+            case e.ModelAskedAgain(turn=turn):
+                waiting.remove(turn)
+            case e.ModelCalled(turn=turn) | e.Answered(turn=turn):
+                assert turn not in waiting, f"{turn} goes on while it waits: {entry}"
+            case e.TurnEnded() | e.Interrupted() | e.Recovered():
+                waiting.clear()
             case _:
                 pass
 
@@ -799,10 +819,35 @@ def model_sees_the_conversation(history: History) -> None:
 # Starts, ends and reverts -------------------------------------------------------------------------
 
 
+class ProviderWait:
+    """The turn that waits for its provider: after a crash the session goes on with it by itself."""
+
+    def __init__(self) -> None:
+        self._turn = ""
+
+    def ends_with(self, entry: e.Entry) -> bool:
+        """Take an entry; whether it lets the session go on for that reason, if the program had died."""
+        match entry:
+            case e.ModelAwaited(turn=turn):
+                self._turn = turn
+            case e.QueueReleased():
+                return bool(self._turn)
+            case e.ModelAskedAgain() | e.TurnEnded() | e.Interrupted():
+                self._turn = ""
+            case _:
+                pass
+        return False
+
+
 def nothing_runs_before_a_person_says_so(history: History) -> None:
-    """After a restart no model is asked and no tool starts until a person's message."""
-    may_run = True
+    """After a restart no model is asked and no tool starts until a person's message.
+
+    A turn that waited for its provider goes on when its time has come: a person has set that.
+    """
+    may_run, wait = True, ProviderWait()
     for happening in history:
+        if isinstance(happening, Appended) and wait.ends_with(happening.entry):
+            may_run = True
         match happening:
             case Crashed():
                 may_run = False
@@ -884,6 +929,7 @@ HISTORY = (
     a_cancelled_turn_leaves_nothing_running,
     no_tool_outlives_its_turn,
     what_is_held_begins_by_a_persons_word,
+    a_turn_that_waits_for_its_provider_asks_nothing,
     planned_cancels_end_the_turn,
     what_is_called_off_stops_nothing,
     cancels_have_a_cause,

@@ -17,7 +17,7 @@ from .family import (
 from .happening import Appended, Crashed, Performed, Poisoned
 from .lanes import LaneWatch
 from .person import POISON, SimulatedPerson, open_questions
-from .ports import Chances
+from .ports import PATIENCE, Chances
 from .program import ROOT, SimulatedProgram
 from .promises import (
     check_history,
@@ -54,13 +54,15 @@ class Scenario:
             interrupt_at=dice.choice(("now", "boundary")),
             steer_while_streaming=dice.choice(("wait", "cut")),
         )
+        chances = Chances(
+            calls=dice.choice((0.4, 0.9)),
+            longest=dice.choice((1.0, 4.0, 10.0)),
+            delegates=dice.choice((0.0, 0.2, 0.5)),
+        )
+        waits = chances.longest == 4.0  # no dice of its own: the seeds of others stay what they are
         plan = SimulationPlan(
             policy=policy,
-            chances=Chances(
-                calls=dice.choice((0.4, 0.9)),
-                longest=dice.choice((1.0, 4.0, 10.0)),
-                delegates=dice.choice((0.0, 0.2, 0.5)),
-            ),
+            chances=replace(chances, tells_when=True, model_fails=0.2) if waits else chances,
             crash_at=dice.randrange(3, 40) if dice.random() < 0.25 else None,
             crash_side=dice.choice(("before", "after")),
             max_steps=dice.choice((2, 8)),
@@ -75,7 +77,9 @@ class Scenario:
                 wrap_up=dice.choice((2.0, 30.0)),
                 timeout=dice.choice((0.0, 0.0, 0.0, 20.0)),
             ),
-            limits=Limits(max_tokens=dice.choice((0, 0, 0, 0, 60))),
+            limits=Limits(
+                max_tokens=dice.choice((0, 0, 0, 0, 60)), wait_minutes=PATIENCE if waits else 0.0
+            ),
             compaction=CompactionPolicy(window=dice.choice((0, 0, 0, 0, 0, 60)), keep=0.3),
             watch=LaneWatch(),
         )

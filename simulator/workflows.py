@@ -44,7 +44,7 @@ from .family import check_families, check_family_at_rest
 from .happening import Appended, Crashed, Happening, Poisoned
 from .lanes import LaneWatch
 from .person import POISON, open_questions
-from .ports import SAYS, Chances, SimulatedPorts, Verdicts
+from .ports import PATIENCE, SAYS, Chances, SimulatedPorts, Verdicts
 from .program import ROOT, SimulatedProgram
 from .promises import (
     check_history,
@@ -351,6 +351,7 @@ class WorkflowScenario:
                 model_fails=dice.choice((0.0, 0.05)),
                 longest=longest,
                 verdicts=Verdicts(longest=longest / 2),
+                tells_when=longest == 10.0,
             ),
             crash_at=dice.randrange(3, 60) if dice.random() < 0.3 else None,
             crash_side=dice.choice(("before", "after")),
@@ -363,7 +364,7 @@ class WorkflowScenario:
                 timeout=0.0,
             ),
             goals=GoalPolicy(max_turns=3, max_judge_failures=1, max_failed_turns=2, backoff=0.0),
-            limits=Limits(),
+            limits=Limits(wait_minutes=PATIENCE),
             most_children=1_000,
             watch=LaneWatch(),
             ports_type=partial(WorkflowPorts, workflow.words, luck),

@@ -19,7 +19,7 @@ from .scan import PathState, from_data
 
 
 class Foreign(Value):
-    """What others did: what they `left` of paths, and the paths whose content is theirs, whatever it is."""
+    """What others `left` of paths, and the paths whose content is theirs, whatever it is (`taken`)."""
 
     left: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
     taken: set[str] = field(default_factory=set[str])
@@ -45,7 +45,7 @@ class Foreign(Value):
 
 
 class OtherSessions:
-    """The logs of a folder's other sessions in `place`, each read from where the last look found its end."""
+    """The logs of a folder's other sessions in `place`, each read from where it ended before."""
 
     def __init__(self, place: Path, own: str) -> None:
         self._place, self._own = place, f"ledger-{own}.jsonl"

@@ -13,7 +13,7 @@ from ...journal.turn_record import CALL_ENDS, CONTINUE, CallRecord, TurnRecord
 from ...machines import protocol as m
 from ...machines.context import Fill
 from ...machines.conversation import ChatMessage, Usage, cut_short
-from ...machines.delivery import Cause, Relation
+from ...machines.delivery import ENDS, Cause, Relation, deliver
 from ...machines.policy import ANSWER
 from ...machines.value import Value
 from . import intake, stopping
@@ -34,6 +34,10 @@ SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 WHY_SKIPPED = "the turn was interrupted"
 IN_BACKGROUND = "[It goes on in the background; its result comes as a message.]"
 CHANGED = "[A person has changed the arguments of this call to {arguments}]\n"
+PROVIDER = "provider"
+"""The timer of a turn that waits for its model's provider."""
+LOOK = 60.0
+"""Seconds of one such timer, at most: a machine that was asleep notices by then."""
 CAPPED = 8_192
 """Tokens: an answer may be as long as it likes while more than this is left."""
 
@@ -167,6 +171,57 @@ def model_failed(turn: TurnRecord, message: m.ModelFailed) -> Decision:
         turn=turn.id, step=turn.step, reason=message.reason, hint=message.hint
     )
     return Decision(entries=(failed,))
+
+
+def can_wait(message: m.ModelFailed, environment: Environment) -> bool:
+    """Whether the provider said when it takes calls again, and that is soon enough to wait for."""
+    return 0 < message.again <= environment.account.patience
+
+
+def ends_at_provider_limit(environment: Environment) -> bool:
+    """Whether the table has a turn end at a provider's limit, so that it is resumed by a person."""
+    row = deliver(environment.deliveries, Cause.PROVIDER_LIMIT, Relation.SELF)
+    return row.action in ENDS
+
+
+def awaits_provider(turn: TurnRecord, message: m.ModelFailed, now: float) -> Decision:
+    """Wait for the end of a provider's limit."""
+    until = round(now + message.again, 3)
+    waits = e.ModelAwaited(turn=turn.id, step=turn.step, until=until, reason=message.reason)
+    return Decision(entries=(waits,), effects=(look_later(until - now),))
+
+
+def again(turn: TurnRecord, now: float) -> Decision:
+    """Ask the model again if the time has come; else look again later, as the machine may sleep."""
+    if turn.state != "waiting":
+        return NOTHING
+    if now >= turn.until:
+        return Decision(entries=(e.ModelAskedAgain(turn=turn.id),))
+    return Decision(effects=(look_later(turn.until - now),))
+
+
+def provider_until(record: SessionRecord) -> float:
+    """Return when the turn goes on that waited for its provider when the program died; 0: none does.
+
+    It is in seconds since 1970. A child goes on with the turn of its parent.
+    """
+    turn = record.turns.get(record.turn)
+    if turn is None or record.parent or record.state != "idle" or turn.cause != "crash":
+        return 0.0
+    item = record.queue.items.get(turn.item)
+    is_there = item is not None and item.state == "interrupted"
+    return turn.until if is_there else 0.0
+
+
+def look_later(seconds: float) -> m.SetTimer:
+    """Have an actor look again whether a provider's limit has ended."""
+    return m.SetTimer(timer=m.Timer(kind=PROVIDER), seconds=min(max(seconds, 0.0), LOOK))
+
+
+def refused_call(message: m.ModelFailed) -> Ending:
+    """Return how a turn ends whose provider takes no call, where it may not wait."""
+    cause = Cause.PROVIDER_LIMIT
+    return Ending(status="failed", reason=message.reason, hint=message.hint, cause=cause)
 
 
 def unanswered(message: m.ModelFailed, said: ChatMessage) -> Ending:

@@ -234,6 +234,7 @@ class ModelWork:
                 hint=error.hint,
                 is_too_long=error.is_too_long,
                 window=window,
+                again=error.retry_after or 0.0,
             )
             reply(reply_to, failed)
             return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import assert_never
 
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
-from ..wording.formats import line_count
+from ..wording.formats import clock, iso, line_count
 from . import contract as c
 
 SHOWN = 16_000
@@ -90,6 +91,14 @@ def of_limits(entry: e.LimitReached | e.LimitsGranted, at: c.Stamp) -> c.Event:
     return c.ErrorEvent(
         type="error", **at, code="limit_reached", text=text, hint=entry.hint or MORE
     )
+
+
+def of_provider(entry: e.ModelAwaited, at: c.Stamp) -> c.Event:
+    """Return the event of a turn that waits for the end of its provider's limit."""
+    when = clock(iso(entry.until), "minutes")
+    text = f"{entry.reason}. The model is asked again at {when}; `/stop` ends that."
+    seconds = round(entry.until - datetime.fromisoformat(at["time"]).timestamp(), 1)
+    return c.NoticeEvent(type="notice", **at, text=text, seconds=seconds)
 
 
 _DONE = {

@@ -396,6 +396,8 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             return [call_ended(entry, at)]
         case e.LimitReached():
             return [compaction.of_limits(entry, at)]
+        case e.ModelAwaited():
+            return [compaction.of_provider(entry, at)]
         case e.NoProgress():
             return compaction.of_no_progress(entry, at)
         case e.ClaimDoubted():

@@ -118,6 +118,8 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
         case e.TurnEnded():
             why = f": {entry.reason}" if entry.reason else ""
             yield turn, "-->>", "P", f"{entry.status}{why}"
+        case e.ModelAwaited():
+            yield turn, "->>", turn, f"waits for the provider: {_short(entry.reason)}"
         case e.LimitReached():
             yield turn, "-->>", "P", f"limit: {entry.what}"
         case e.Compacted():

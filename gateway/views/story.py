@@ -20,7 +20,7 @@ from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, RUN, TURN
 from ...machines.protocol import exit_words
 from ..wording.acknowledgement import discarding
-from ..wording.formats import iso, one_line, plain_words
+from ..wording.formats import clock, iso, one_line, plain_words
 from ..wording.redaction import Redactor
 from .dump import Trace
 
@@ -279,6 +279,8 @@ def _doing(turn: TurnRecord) -> str:
             return f"waits for {', '.join(at_work) or 'its tools'}"
         case "boundary":
             return "is between two calls"
+        case "waiting":
+            return f"waits for its provider, and asks again at {clock(iso(turn.until), 'minutes')}"
         case "paused":
             return f"waits for an answer to question {turn.question}: its model calls are used up"
         case _:

@@ -66,7 +66,7 @@ def iso(time: float) -> str:
 def clock(time: str, precision: str = "seconds") -> str:
     """Write an ISO time in local time, with the date if it is not today's.
 
-    `precision` is seconds or milliseconds.
+    `precision` is minutes, seconds or milliseconds.
     """
     moment = datetime.fromisoformat(time).astimezone()
     shown = moment.time().isoformat(precision)

@@ -126,7 +126,7 @@ async def with_retries(
             if waited > policy.longest_wait:
                 wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
                 raise ServerFault(
-                    f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
+                    f"{fault.message} (it wants to be asked again in {wait})",
                     f"try again in {wait}, or choose another model with `/model` or `--model`",
                     retry_after=fault.retry_after,
                 ) from fault

@@ -95,6 +95,8 @@ class RecordedPorts:
                 return self._restored(entry)
             case e.LateResult():
                 return self._late(entry)
+            case e.ModelAskedAgain():
+                return self.fire(m.SetTimer)
             case e.GoalPaused(reason="budget"):
                 return self.fire(m.GoalTimer)
             case e.GoalJudged() | e.GoalWoken() | e.JudgingStopped():
@@ -136,6 +138,9 @@ class RecordedPorts:
             case e.ModelCallFailed():
                 self._stream_before_failure()
                 answer = m.ModelFailed(**at, reason=entry.reason, hint=entry.hint)
+            case e.ModelAwaited():
+                seconds = entry.until - self._player.now()
+                answer = m.ModelFailed(**at, reason=entry.reason, again=seconds)
             case e.CompactionBegun(why="refused"):
                 answer = m.ModelFailed(**at, reason=entry.refusal, is_too_long=True)
             case e.Compacted() if call.is_summary:

@@ -165,3 +165,40 @@ def test_what_waits_is_not_burnt_on_a_model_that_gives_no_answer(place: Place, s
     chat.wait("turn_ended", turn="t3", status="completed")
     assert chat.close() == 0
     assert [turn["status"] for turn in chat.seen("turn_ended")] == ["failed", *["completed"] * 2]
+
+
+WAITS = "[limits]\nwait_minutes = 90.0\n"
+
+
+def test_a_provider_that_says_when_its_limit_ends_is_waited_for(place: Place, serve) -> None:
+    """An hour or less, by the setting: the person is told until when, and a stop ends it."""
+    server = serve(*[busy("0.1")] * 5, Text("Here."), busy("3600"), rest=WAITS)
+    chat = place.chat()
+    chat.send("one")
+    while "The model is asked again at" not in chat.wait("notice")["text"]:
+        pass
+    chat.wait("turn_ended", status="completed")
+    assert len(server.requests) == 6
+    chat.send("two")
+    told = chat.wait("notice", seconds=3600.0)["text"]
+    assert "asked again in 60 minutes" in told
+    chat.send("/stop")
+    chat.wait("turn_ended", status="interrupted")
+    assert len(server.requests) == 7
+    assert chat.close() == 0
+
+
+@pytest.mark.nightly
+def test_a_wait_for_a_provider_outlives_a_kill(place: Place, serve) -> None:
+    """Opened again, the session goes on with the turn when the time has come; nobody says a word."""
+    server = serve(*[busy("3")] * 5, Text("Here."), rest=WAITS)
+    chat = place.chat()
+    chat.send("one")
+    while "is asked again at" not in chat.wait("notice")["text"]:
+        pass
+    chat.process.kill()
+    chat.process.wait()
+    again = place.chat("--resume", "last")
+    again.wait("turn_ended", status="completed")
+    assert len(server.requests) == 6
+    assert again.close() == 0

@@ -35,6 +35,10 @@ ASKED_BY = {
     Cause.TIMEOUT: ("actors/decisions/children.py:is_timed_out", f"{_STOPPING}:stop"),
     Cause.BUDGET: (f"{_STOPPING}:stop",),
     Cause.NO_PROGRESS: (f"{_STOPPING}:stop",),
+    Cause.PROVIDER_LIMIT: (
+        "actors/decisions/turning.py:ends_at_provider_limit",
+        f"{_STOPPING}:stop",
+    ),
     Cause.PARENT: (f"{_STOPPING}:stop",),
     Cause.PARENT_BOUNDARY: (f"{_STOPPING}:stop",),
     Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
@@ -79,6 +83,7 @@ def reached(cause: str) -> dict[str, str]:
         ("more_word", {"self": "cancel"}),
         ("message", {"self": "cancel"}),
         ("turn_ended", {}),
+        ("provider_limit", {"goal": "cancel"}),
         ("steer", {"self": "steer"}),
         ("steer_through", {"foreground_child": "steer", "detached_child": "steer"}),
         ("steer_named", dict.fromkeys(ALL, "steer")),

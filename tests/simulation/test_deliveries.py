@@ -8,6 +8,7 @@ import pytest
 from simulation.scene import answer, delegation, has_asked, scene, start_child
 from simulation.single import entries, run, say
 
+from steersman.actors.kernel.mailbox import reply
 from steersman.journal import entries as e
 from steersman.journal.entries import GoalCleared, GoalPaused
 from steersman.machines import protocol as m
@@ -22,6 +23,7 @@ from steersman.machines.delivery import (
     deliver,
 )
 from steersman.machines.disposition import Intent
+from steersman.machines.policy import Limits
 from steersman.machines.routing import when
 from steersman.simulator.happening import Appended
 from steersman.simulator.program import SimulatedProgram
@@ -41,6 +43,10 @@ UNREACHABLE = {
     (Cause.MESSAGE, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
     (Cause.TIMEOUT, Relation.SIDE_TALK): "nobody asks a child something beside its work",
     (Cause.TURN_ENDED, Relation.FOREGROUND_CHILD): "a turn does not end before its children",
+    **{
+        (Cause.PROVIDER_LIMIT, relation): "the others are asked about where the turn ends, too"
+        for relation in (*CHILDREN, Relation.GOAL)
+    },
     **{cell: why for cell, why in NEVER_ASKED.items() if cell[1] in BELOW},
 }
 """The cells that no run can come to, and why. Parents and siblings are not asked about at all."""
@@ -103,6 +109,11 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
             made.say(m.Finalize())
         case Cause.TURN_ENDED:
             answer(made)
+        case Cause.PROVIDER_LIMIT:
+            made.environment.account.limits = Limits(wait_minutes=90.0)
+            call = made.ports.models.pop("t1")
+            at = {"turn": "t1", "epoch": call.effect.epoch, "step": call.effect.step}
+            reply(call.reply_to, m.ModelFailed(**at, reason="429", again=3600.0))
         case _:
             raise AssertionError(f"{cause} has a test of its own")
     run(made)
@@ -126,7 +137,7 @@ def test_a_row_decides_who_is_stopped(
     cause: Cause, relation: Relation, is_overridden: bool
 ) -> None:
     """Whom the shipped table ends is spared by a row of one's own, and the other way round."""
-    is_waiting = cause not in (*BY_TALK, Cause.TURN_ENDED)
+    is_waiting = cause not in (*BY_TALK, Cause.TURN_ENDED, Cause.PROVIDER_LIMIT)
     with everybody(cause, is_waiting=is_waiting) as made:
         is_meant = ends(cause, relation)
         if is_overridden:

@@ -13,7 +13,7 @@ FEW = 25
 WITNESSES = {
     "ChildInterrupted": (Scenario, 6),
     "GoalJudged": (GoalScenario, 549),
-    "InterruptPlanned": (Scenario, 487),
+    "InterruptPlanned": (Scenario, 1149),
     "InterruptRequested": (Scenario, 0),
     "RevertRefused": (Scenario, 17),
     "Reverted": (Scenario, 6),

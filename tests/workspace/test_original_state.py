@@ -304,9 +304,9 @@ def test_names_with_bytes_have_one_spelling(folder: Path, agent: Agent) -> None:
     name = os.fsdecode(b"bad\xff.txt")
     (folder / name).write_text("0")
     agent.command(lambda: (folder / name).write_text("1"))
+    assert [change.path for change in agent.workspace.diff(("t1",))] == [r"bad\xff.txt"]
     assert agent.revert().restored == (r"bad\xff.txt",)
     assert agent.revert("undo", paths=(r"bad\xff.txt",)).restored == (r"bad\xff.txt",)
-    assert [change.path for change in agent.workspace.diff(("t1",))] == [r"bad\xff.txt"]
     assert look_at(folder, name) is not None
 
 
