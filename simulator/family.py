@@ -190,6 +190,8 @@ class Family:
     def see(self, session: str, happening: Happening) -> None:
         """Check one happening."""
         home = self.homes.setdefault(session, self._fresh())
+        if session == ROOT and self._wait.ends_with(happening):
+            self.may_run = True
         match happening:
             case Started(seq=seq):
                 self.owned.add(session)
@@ -253,8 +255,6 @@ class Family:
                 self._reached_its_goal(home.children[name])
             case _:
                 pass
-        if session == ROOT and self._wait.ends_with(entry):
-            self.may_run = True
         self._overtake(home, entry)
         if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
             by = home.children[entry.child].stopped_by

@@ -337,7 +337,7 @@ def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
     """
     may_run, wait = True, ProviderWait()
     for happening in history:
-        if isinstance(happening, Appended) and wait.ends_with(happening.entry):
+        if wait.ends_with(happening):
             may_run = True
         match happening:
             case Crashed():

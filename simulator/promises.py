@@ -823,17 +823,19 @@ class ProviderWait:
     """The turn that waits for its provider: after a crash the session goes on with it by itself."""
 
     def __init__(self) -> None:
-        self._turn = ""
+        self._turns: list[tuple[int, str]] = []  # entries, and the turn that waits from there on
 
-    def ends_with(self, entry: e.Entry) -> bool:
-        """Take an entry; whether it lets the session go on for that reason, if the program had died."""
-        match entry:
-            case e.ModelAwaited(turn=turn):
-                self._turn = turn
-            case e.QueueReleased():
-                return bool(self._turn)
-            case e.ModelAskedAgain() | e.TurnEnded() | e.Interrupted():
-                self._turn = ""
+    def ends_with(self, happening: Happening) -> bool:
+        """Take what happens; whether it lets the session go on for that reason after a crash."""
+        match happening:
+            case Started(seq=seq):  # what was not durable has not happened
+                self._turns = [known for known in self._turns if known[0] <= seq]
+            case Appended(seq=_, entry=e.QueueReleased()):
+                return bool(self._turns and self._turns[-1][1])
+            case Appended(seq=seq, entry=e.ModelAwaited(turn=turn)):
+                self._turns.append((seq, turn))
+            case Appended(seq=seq, entry=e.ModelAskedAgain() | e.TurnEnded() | e.Interrupted()):
+                self._turns.append((seq, ""))
             case _:
                 pass
         return False
@@ -846,7 +848,7 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
     """
     may_run, wait = True, ProviderWait()
     for happening in history:
-        if isinstance(happening, Appended) and wait.ends_with(happening.entry):
+        if wait.ends_with(happening):
             may_run = True
         match happening:
             case Crashed():
