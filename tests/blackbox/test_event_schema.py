@@ -53,8 +53,8 @@ def test_the_events_of_a_chat(place: Place, serve, gate: Gate) -> None:
     chat.ask("/queue")
     chat.ask("/stop")
     chat.wait("turn_ended", status="interrupted")
+    chat.ask("/mode edits")  # before the message that waits writes
     chat.ask("/queue resume")
-    chat.ask("/mode edits")
     chat.completes("write it")
     chat.ask("/revert")
     chat.wait("reverted")
