@@ -17,7 +17,16 @@ from typing import Any
 
 __all__ = ["Answer", "Asked", "PeerServer", "messages_of", "shell_call", "text_of"]
 
-_SHELLS = ("shell", "bash", "Bash", "exec_command", "shell_command", "terminal", "local_shell")
+_SHELLS = (
+    "shell",
+    "bash",
+    "Bash",
+    "exec_command",
+    "shell_command",
+    "terminal",
+    "local_shell",
+    "run_shell_command",
+)
 _ORDER = re.compile(r"(RUN|STREAM|CALLS)\[([^\]]*)\]")
 _RATE = 200  # words of a stream a second
 
