@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 __all__ = ["Answer", "Asked", "PeerServer", "messages_of", "shell_call", "text_of"]
 
@@ -69,7 +69,7 @@ class PeerServer:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> "PeerServer":
+    def __enter__(self) -> Self:
         """Return the running server."""
         return self
 

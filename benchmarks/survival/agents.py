@@ -10,7 +10,7 @@ import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from contender import (
     CHECKOUT,
@@ -80,7 +80,7 @@ class Agent:
         """Open a conversation that takes messages during a turn. Only if `queues`."""
         raise NotImplementedError
 
-    def queue(self, live: Any, text: str) -> None:
+    def queue(self, live: Live, text: str) -> None:
         """Send a message into the running turn; return when the agent has acknowledged it."""
         raise NotImplementedError
 
@@ -141,8 +141,9 @@ class Steersman(Agent):
         """Open `chat --json`."""
         return OurLive(self.prefix[:1], self.folder, self.environ)
 
-    def queue(self, live: Any, text: str) -> None:
+    def queue(self, live: Live, text: str) -> None:
         """Wait for the event `accepted` of this message."""
+        assert isinstance(live, OurLive)
         live.steer(text)
         live.wait(lambda event: event.get("type") == "accepted" and event.get("as") != "turn")
 
@@ -187,8 +188,9 @@ class Codex(Agent):
         """Open `app-server`."""
         return CodexLive(self.prefix, self.folder, self.environ)
 
-    def queue(self, live: Any, text: str) -> None:
+    def queue(self, live: Live, text: str) -> None:
         """Wait for the response to `turn/steer`."""
+        assert isinstance(live, CodexLive)
         live.steer(text)
         live.wait(lambda event: event.get("id") == live.number and "method" not in event)
 
@@ -242,8 +244,9 @@ class Pi(Agent):
         """Open its mode `rpc`."""
         return PiLive(self.prefix[:1], self.folder, self.environ)
 
-    def queue(self, live: Any, text: str) -> None:
+    def queue(self, live: Live, text: str) -> None:
         """Wait for the response to `steer`."""
+        assert isinstance(live, PiLive)
         live.steer(text)
         live.wait(lambda event: event.get("command") == "steer")
 
@@ -272,7 +275,7 @@ class Opencode(Agent):
         """Open `serve`."""
         return OpencodeLive(self.prefix[:1], self.folder, self.environ)
 
-    def queue(self, live: Any, text: str) -> None:
+    def queue(self, live: Live, text: str) -> None:
         """Wait for the answer to the request."""
         live.steer(text)
 

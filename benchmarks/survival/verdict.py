@@ -166,7 +166,7 @@ def _judge_memory(seen: Data, verdict: Verdict) -> None:
         words = seen["runs"][-1]["output"].strip().splitlines() or [""]
         verdict.count("unresumable", f"exit code {seen['runs'][-1]['code']}: {words[-1][:120]}")
         return
-    marks = Counter(resumed[-1]["marks"])
+    marks = Counter[str](resumed[-1]["marks"])
     for mark in seen["marks"]:
         if mark in had and not marks[mark] and mark not in seen["waiting"]:
             verdict.count("lost", f"{mark} is not in the last request, nor said to wait")
