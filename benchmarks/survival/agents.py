@@ -351,7 +351,7 @@ class Mini(Agent):
     name = "mini-swe-agent"
     contender = _WORK["mini"]
     resumes = lists = False
-    cannot = "cannot resume a conversation; takes no message into a running turn"
+    cannot = "cannot resume a conversation; takes no message into a running turn; does not stream"
 
 
 AGENTS: dict[str, type[Agent]] = {

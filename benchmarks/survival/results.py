@@ -19,7 +19,7 @@ PAGE = CHECKOUT / "docs" / "survival.md"
 MOST_DAYS = 30
 """Days that the page may be old: others improve, and a page that is older does them wrong."""
 Data = dict[str, Any]
-_TEXT = Path(__file__).with_name("page.md")
+_TEXT = Path(__file__).with_name("page.txt")
 
 
 def read(path: Path) -> list[Data]:
@@ -45,8 +45,8 @@ def append(path: Path, line: Data) -> None:
 class Summary:
     """What is said of one agent. `counts` are counts by figure, `cases` the numbers of those cases.
 
-    `kinds` says of each kind of fault that was tried which figures were counted. `seconds` is the
-    median of the recoveries, `worst` the longest one.
+    `once` are those which only one of two trials counted. `kinds` says of each kind of fault that was
+    tried which figures were counted. `seconds` is the median of the recoveries, `worst` the longest one.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Summary:
     worst: float | None = None
     counts: dict[str, int] = field(default_factory=dict[str, int])
     cases: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    once: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     kinds: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
@@ -64,12 +65,13 @@ def summary(name: str, cannot: str, lines: list[Data]) -> Summary:
     """Judge the kept trials of one agent, of the version that was tried last."""
     version = lines[-1]["version"]
     found = Summary(name, version, cannot)
-    verdicts: dict[tuple[int, int], Verdict] = {}
+    verdicts: dict[tuple[int, int], list[Verdict]] = {}
     for line in lines:
         if line["version"] == version:
-            verdicts[line["seed"], line["number"]] = judge(line["seen"])
+            verdicts.setdefault((line["seed"], line["number"]), []).append(judge(line["seen"]))
     took: list[float] = []
-    for (_, number), verdict in sorted(verdicts.items()):
+    for (_, number), tries in sorted(verdicts.items(), key=lambda item: item[0]):
+        verdict = tries[0]
         if not verdict.was_tried:
             continue
         found.tried += 1
@@ -80,6 +82,8 @@ def summary(name: str, cannot: str, lines: list[Data]) -> Summary:
             if count := getattr(verdict, figure):
                 found.counts[figure] = found.counts.get(figure, 0) + count
                 found.cases.setdefault(figure, []).append(number)
+                if any(not getattr(later, figure) for later in tries[1:]):
+                    found.once.setdefault(figure, []).append(number)
                 if figure not in of_kind:
                     of_kind.append(figure)
     if took:
@@ -96,7 +100,9 @@ def _cell(agent: Summary, figure: str) -> str:
     if figure in ("lost", "doubled", "unresumable") and "cannot resume" in agent.cannot:
         return "-"
     count = agent.counts.get(figure, 0)
-    numbers = ", ".join(str(number) for number in agent.cases.get(figure, []))
+    once = agent.once.get(figure, [])
+    cases = agent.cases.get(figure, [])
+    numbers = ", ".join(f"{number}?" if number in once else str(number) for number in cases)
     return f"{count} ({numbers})" if count else "0"
 
 

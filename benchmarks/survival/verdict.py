@@ -102,7 +102,7 @@ def _judge_end(seen: Data, verdict: Verdict) -> None:
         return
     first, fault = seen["runs"][0], seen["fault"]
     if first["how"] == "had to be ended":
-        verdict.count("went_on", f"it had not ended {kind['act'].upper()} seconds later")
+        verdict.count("went_on", f"it had not ended 20 s after SIG{kind['act'].upper()}")
         return
     until = seen["runs"][1]["begun"] if len(seen["runs"]) > 1 else float("inf")
     ended = fault if _kills(seen) else first["ended"]
