@@ -12,8 +12,8 @@ PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py models.py testi
 PYTEST = .venv/bin/pytest -n $$((2 * $$(getconf _NPROCESSORS_ONLN))) --maxprocesses 8 \
     --dist worksteal --progress --override-ini console_output_style=classic
 
-.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work prove soak docs site recordings lock \
-    release-check
+.PHONY: help chat test test-all check check-fast format bench bench-peers bench-work bench-survival prove soak docs site \
+    recordings lock release-check
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -25,6 +25,7 @@ help:
 	@echo 'make bench       run the benchmarks'
 	@echo 'make bench-peers measure other agents beside it; installs them'
 	@echo 'make bench-work  have a small model do work through it and through others: hours'
+	@echo 'make bench-survival  kill it and other agents in many ways, and count what is lost'
 	@echo 'make prove       have the simulator find each planted fault, and tests each broken rule'
 	@echo 'make soak        run the suites of the promises at length; ARGS chooses'
 	@echo 'make docs        write the generated docs'
@@ -78,6 +79,11 @@ bench-peers:
 bench-work:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python benchmarks/work $(ARGS)
+
+# Ten minutes for all agents; a run goes on where the last one stopped.
+bench-survival:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python benchmarks/survival $(ARGS)
 
 # Each fault is planted, and has to be found: a table of seeds and seconds. Then each rule is broken.
 # ARGS="mutants --minutes 10" tries mutants that are made by rule instead.

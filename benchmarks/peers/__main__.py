@@ -22,7 +22,7 @@ import page
 from contenders import CHECKOUT, CONTENDERS, Contender, Live, Missing
 from measures import Seat
 from page import OURS, Figures
-from server import PeerServer
+from peer_server import PeerServer
 from table import machine
 
 ONE_SHOT: dict[str, tuple[Callable[[Seat], float], int]] = {

@@ -235,7 +235,7 @@ class CodexLive(Lines):
 
     def __init__(self, command: list[str], folder: Path, environ: dict[str, str]) -> None:
         super().__init__([*command, "app-server"], folder, environ)
-        self._number = 0
+        self.number = 0
         self._call("initialize", clientInfo={"name": "bench", "title": "bench", "version": "1"})
         self.send(jsonrpc="2.0", method="initialized", params={})
         answer = self._call(
@@ -245,8 +245,8 @@ class CodexLive(Lines):
         self._turn = ""
 
     def _call(self, method: str, **params: Any) -> Event:
-        self._number += 1
-        number = self._number
+        self.number += 1
+        number = self.number
         self.send(jsonrpc="2.0", id=number, method=method, params=params)
         answer = self.wait(lambda event: event.get("id") == number and "method" not in event)[1]
         if "error" in answer:
@@ -262,15 +262,15 @@ class CodexLive(Lines):
     def steer(self, text: str) -> None:
         """Send a message into the running turn."""
         said = [{"type": "text", "text": text}]
-        self._number += 1
+        self.number += 1
         params = {"threadId": self._thread, "expectedTurnId": self._turn, "input": said}
-        self.send(jsonrpc="2.0", id=self._number, method="turn/steer", params=params)
+        self.send(jsonrpc="2.0", id=self.number, method="turn/steer", params=params)
 
     def interrupt(self) -> None:
         """Stop the running turn."""
-        self._number += 1
+        self.number += 1
         params = {"threadId": self._thread, "turnId": self._turn}
-        self.send(jsonrpc="2.0", id=self._number, method="turn/interrupt", params=params)
+        self.send(jsonrpc="2.0", id=self.number, method="turn/interrupt", params=params)
 
     def ended(self) -> float:
         """Wait for the report that the turn has ended."""

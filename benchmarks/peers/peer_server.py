@@ -13,11 +13,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["Asked", "PeerServer"]
+__all__ = ["Answer", "Asked", "PeerServer", "messages_of", "shell_call", "text_of"]
 
-_SHELLS = ("shell", "bash", "Bash", "exec_command", "shell_command", "terminal", "local_shell")
+_SHELLS = (
+    "shell",
+    "bash",
+    "Bash",
+    "exec_command",
+    "shell_command",
+    "terminal",
+    "local_shell",
+    "run_shell_command",
+)
 _ORDER = re.compile(r"(RUN|STREAM|CALLS)\[([^\]]*)\]")
 _RATE = 200  # words of a stream a second
 
@@ -60,7 +69,7 @@ class PeerServer:
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> "PeerServer":
+    def __enter__(self) -> Self:
         """Return the running server."""
         return self
 
@@ -89,6 +98,17 @@ class PeerServer:
             if not self.change.wait_for(lambda: len(self._found(start, text)) >= count, seconds):
                 raise TimeoutError(f"no request came in {seconds:g} s")
             return self._found(start, text)[count - 1]
+
+    def answer(self, asked: Asked) -> "Answer":
+        """Return what a request is answered with."""
+        return _answer(asked)
+
+    def before(self, asked: Asked, talk: BaseHTTPRequestHandler) -> bool:
+        """Do what is to come before an answer; whether that took its place. For faults."""
+        return False
+
+    def during(self, asked: Asked, number: int) -> None:
+        """Do what is to come before event `number` of a stream; an `OSError` ends it. For faults."""
 
     def _found(self, start: int, text: str) -> list[Asked]:
         needle = text.encode()
@@ -140,10 +160,13 @@ class _Talk(BaseHTTPRequestHandler):
             self._json({})
             return
         self.server.owner.note(asked)
+        answer = self.server.owner.answer(asked)
+        if self.server.owner.before(asked, self):
+            return
         if body.get("stream"):
-            self._stream(asked)
+            self._stream(asked, answer)
         else:
-            self._json(_whole(asked))
+            self._json(_whole(asked, answer))
         asked.done = time.perf_counter()
 
     def _body(self) -> bytes:
@@ -156,13 +179,14 @@ class _Talk(BaseHTTPRequestHandler):
             return b"".join(parts)
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-    def _stream(self, asked: Asked) -> None:
+    def _stream(self, asked: Asked, answer: "Answer") -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         try:
-            for event in events(asked):
+            for number, event in enumerate(events(asked, answer)):
+                self.server.owner.during(asked, number)
                 data = event.encode()
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.write(b"0\r\n\r\n")
@@ -182,34 +206,39 @@ class _Talk(BaseHTTPRequestHandler):
 # What was asked -----------------------------------------------------------------------------------
 
 
-def _text_of(content: Any) -> str:
+def text_of(content: Any) -> str:
+    """Return the text of a message's content, whose parts are joined by lines."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
     return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
 
 
+def messages_of(asked: Asked) -> list[dict[str, Any]]:
+    """Return the items of the conversation, oldest first, as its protocol has them."""
+    items = asked.body.get("messages") or asked.body.get("input") or ()
+    return [item for item in items if isinstance(item, dict)]
+
+
 def _read(asked: Asked) -> None:
     """Find the newest words of a person, and the results of tools behind them."""
-    for item in asked.body.get("messages") or asked.body.get("input") or ():
-        if not isinstance(item, dict):
-            continue
+    for item in messages_of(asked):
         content = item.get("content")
         blocks = content if isinstance(content, list) else []
         results = [part for part in blocks if part.get("type") == "tool_result"]
         if item.get("role") == "tool":
-            asked.results.append(_text_of(content))
+            asked.results.append(text_of(content))
         elif str(item.get("type", "")).endswith("_call_output"):
             asked.results.append(str(item.get("output", "")))
-        elif results and not _ORDER.search(_text_of(content)):
-            asked.results += [_text_of(part.get("content")) for part in results]
+        elif results and not _ORDER.search(text_of(content)):
+            asked.results += [text_of(part.get("content")) for part in results]
         elif item.get("role") == "user":
-            text = _text_of(content)
+            text = text_of(content)
             if _ORDER.search(text) or not _ORDER.search(asked.text):
                 asked.text, asked.results = text, []
 
 
-def _shell_call(asked: Asked, command: str) -> tuple[str, dict[str, Any]]:
+def shell_call(asked: Asked, command: str) -> tuple[str, dict[str, Any]]:
     """Return the contender's shell tool, and the arguments that run a command with it."""
     for tool in asked.body.get("tools") or ():
         function = tool.get("function", tool)
@@ -232,28 +261,33 @@ def _shell_call(asked: Asked, command: str) -> tuple[str, dict[str, Any]]:
 
 
 @dataclass
-class _Answer:
+class Answer:
+    """A text, streamed in `seconds`, and a call of `tool` behind it if one is named.
+
+    The text before a call is sent only if it takes time.
+    """
+
     text: str = "ok"
     seconds: float = 0.0
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
-def _answer(asked: Asked) -> _Answer:
+def _answer(asked: Asked) -> Answer:
     orders = _ORDER.findall(asked.text)
     if not orders or not asked.has_tools:
-        return _Answer()
+        return Answer()
     kind, what = orders[-1]
     if kind == "STREAM":
-        return _Answer(seconds=float(what))
+        return Answer(seconds=float(what))
     most = int(what) if kind == "CALLS" else 1
     if len(asked.results) >= most:
-        return _Answer("done")
-    tool, arguments = _shell_call(asked, "echo one" if kind == "CALLS" else what)
-    return _Answer(tool=tool, arguments=arguments) if tool else _Answer("there is no shell tool")
+        return Answer("done")
+    tool, arguments = shell_call(asked, "echo one" if kind == "CALLS" else what)
+    return Answer(tool=tool, arguments=arguments) if tool else Answer("there is no shell tool")
 
 
-def _words(answer: _Answer) -> Iterator[str]:
+def _words(answer: Answer) -> Iterator[str]:
     """Yield a text in pieces, at the rate of a fast model where it is a stream."""
     if not answer.seconds:
         yield answer.text
@@ -267,9 +301,8 @@ def _words(answer: _Answer) -> Iterator[str]:
 # The three protocols ------------------------------------------------------------------------------
 
 
-def events(asked: Asked) -> Iterator[str]:
+def events(asked: Asked, answer: Answer) -> Iterator[str]:
     """Yield the server-sent events of an answer in the protocol of its path."""
-    answer = _answer(asked)
     if "messages" in asked.path:
         return _messages(answer)
     return _responses(answer) if "responses" in asked.path else _completions(answer)
@@ -279,13 +312,16 @@ def _event(data: dict[str, Any], name: str = "") -> str:
     return f"{f'event: {name}' + chr(10) if name else ''}data: {json.dumps(data)}\n\n"
 
 
-def _completions(answer: _Answer) -> Iterator[str]:
+def _completions(answer: Answer) -> Iterator[str]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         more = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "bench"}
         return _event({**more, "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
+    if answer.seconds or not answer.tool:
+        for word in _words(answer):
+            yield chunk({"content": word})
     if answer.tool:
         call = {"name": answer.tool, "arguments": json.dumps(answer.arguments)}
         identity = f"call_{time.monotonic_ns()}"
@@ -293,15 +329,13 @@ def _completions(answer: _Answer) -> Iterator[str]:
         yield chunk({"tool_calls": calls})
         yield chunk({}, "tool_calls")
     else:
-        for word in _words(answer):
-            yield chunk({"content": word})
         yield chunk({}, "stop")
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     yield _event({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage})
     yield "data: [DONE]\n\n"
 
 
-def _responses(answer: _Answer) -> Iterator[str]:
+def _responses(answer: Answer) -> Iterator[str]:
     number = iter(range(10_000_000))
 
     def event(kind: str, **more: Any) -> str:
@@ -309,18 +343,9 @@ def _responses(answer: _Answer) -> Iterator[str]:
 
     response = {"id": "r1", "object": "response", "created_at": 1, "model": "bench", "output": []}
     yield event("response.created", response={**response, "status": "in_progress"})
-    if answer.tool:
-        identity = f"call_{time.monotonic_ns()}"
-        item: dict[str, Any] = {
-            "type": "function_call",
-            "id": f"f{identity}",
-            "call_id": identity,
-            "name": answer.tool,
-            "arguments": json.dumps(answer.arguments),
-            "status": "completed",
-        }
-    else:
-        item = {"type": "message", "id": "m1", "role": "assistant", "content": []}
+    items: list[dict[str, Any]] = []
+    if answer.seconds or not answer.tool:
+        item: dict[str, Any] = {"type": "message", "id": "m1", "role": "assistant", "content": []}
         yield event("response.output_item.added", output_index=0, item=item)
         said: list[str] = []
         for word in _words(answer):
@@ -328,8 +353,20 @@ def _responses(answer: _Answer) -> Iterator[str]:
             place = {"item_id": "m1", "output_index": 0, "content_index": 0}
             yield event("response.output_text.delta", **place, delta=word)
         part = {"type": "output_text", "text": "".join(said), "annotations": []}
-        item = {**item, "status": "completed", "content": [part]}
-    yield event("response.output_item.done", output_index=0, item=item)
+        items.append({**item, "status": "completed", "content": [part]})
+        yield event("response.output_item.done", output_index=0, item=items[-1])
+    if answer.tool:
+        identity = f"call_{time.monotonic_ns()}"
+        call = {
+            "type": "function_call",
+            "id": f"f{identity}",
+            "call_id": identity,
+            "name": answer.tool,
+            "arguments": json.dumps(answer.arguments),
+            "status": "completed",
+        }
+        yield event("response.output_item.done", output_index=len(items), item=call)
+        items.append(call)
     usage = {
         "input_tokens": 10,
         "input_tokens_details": {"cached_tokens": 0},
@@ -337,11 +374,11 @@ def _responses(answer: _Answer) -> Iterator[str]:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": 12,
     }
-    whole = {**response, "status": "completed", "output": [item], "usage": usage}
+    whole = {**response, "status": "completed", "output": items, "usage": usage}
     yield event("response.completed", response=whole)
 
 
-def _messages(answer: _Answer) -> Iterator[str]:
+def _messages(answer: Answer) -> Iterator[str]:
     def event(kind: str, **more: Any) -> str:
         return _event({"type": kind, **more}, kind)
 
@@ -349,31 +386,32 @@ def _messages(answer: _Answer) -> Iterator[str]:
     head = {"id": "m1", "type": "message", "role": "assistant", "model": "bench", "content": []}
     begun = {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}
     yield event("message_start", message=begun)
-    if answer.tool:
-        identity = f"toolu_{time.monotonic_ns()}"
-        block: dict[str, Any] = {
-            "type": "tool_use",
-            "id": identity,
-            "name": answer.tool,
-            "input": {},
-        }
-        yield event("content_block_start", index=0, content_block=block)
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(answer.arguments)}
-        yield event("content_block_delta", index=0, delta=delta)
-    else:
+    index = 0
+    if answer.seconds or not answer.tool:
         yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
         for word in _words(answer):
             delta = {"type": "text_delta", "text": word}
             yield event("content_block_delta", index=0, delta=delta)
-    yield event("content_block_stop", index=0)
+        yield event("content_block_stop", index=0)
+        index = 1
+    if answer.tool:
+        identity = f"toolu_{time.monotonic_ns()}"
+        block = {"type": "tool_use", "id": identity, "name": answer.tool, "input": {}}
+        yield event("content_block_start", index=index, content_block=block)
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(answer.arguments)}
+        yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
     reason = "tool_use" if answer.tool else "end_turn"
     ended = {"stop_reason": reason, "stop_sequence": None}
     yield event("message_delta", delta=ended, usage={"output_tokens": 2})
     yield event("message_stop")
 
 
-def _whole(asked: Asked) -> dict[str, Any]:
-    """Return an answer that is not streamed, in the protocol of its path: always one word."""
+def _whole(asked: Asked, answer: Answer) -> dict[str, Any]:
+    """Return an answer that is not streamed, in the protocol of its path.
+
+    Only chat completions have calls then, and the text of the answer; the others say one word.
+    """
     if "messages" in asked.path:
         return {
             "id": "m1",
@@ -388,7 +426,12 @@ def _whole(asked: Asked) -> dict[str, Any]:
         part = {"type": "output_text", "text": "ok", "annotations": []}
         item = {"type": "message", "id": "m1", "role": "assistant", "content": [part]}
         return {"id": "r1", "object": "response", "status": "completed", "output": [item]}
-    message = {"role": "assistant", "content": "ok"}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.tool:
+        call = {"name": answer.tool, "arguments": json.dumps(answer.arguments)}
+        identity = f"call_{time.monotonic_ns()}"
+        message["tool_calls"] = [{"id": identity, "type": "function", "function": call}]
+    reason = "tool_calls" if answer.tool else "stop"
+    choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     return {"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage}
