@@ -14,13 +14,14 @@ from typing import Any
 
 import report
 from attempt import SECONDS, Lab, Result, attempt_task, moment
-from contender import CONTENDERS, PEERS, Contender, Missing, install_node
+from contender import CHECKOUT, CONTENDERS, Contender, Missing, install_node
 from proxy import Proxy
 from server import ModelServer
 from table import machine
 from task import FROZEN, HALVES, Task, load_tasks
 
-RESULTS = PEERS / "work-results.jsonl"
+RESULTS = CHECKOUT / "benchmarks" / "figures" / "work-attempts.jsonl"
+"""Kept in the repository: a campaign takes hours, and may go on on another machine."""
 _WARM_SECONDS = 600.0
 """What a harness has to send its instructions once, uncounted; the server keeps them."""
 _WARM = Task("warm-up", "", "", "hi", {"a.txt": "a\n"}, (), ())
