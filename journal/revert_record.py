@@ -87,6 +87,8 @@ def news_of(entry: e.Reverted) -> str:
     count = len(entry.restored)
     names = ", ".join(entry.restored[:NAMED]) + (", …" if count > NAMED else "")
     files = counted_paths(entry.restored)
+    if entry.scope == "undo" and set(entry.shared) >= set(entry.restored):
+        return f"[The user says that these changes are the user's own: {names}. Read them again.]"
     what = (
         f"took back a revert: {files} hold your changes again"
         if entry.scope == "undo"
