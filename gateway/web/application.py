@@ -104,9 +104,9 @@ class Api:
             Entry("GET", f"{session}/diff", "look", desk.compare, query=ask.Other),
             Entry("GET", f"{session}/why", "look", desk.why, query=ask.Named),
             Entry("GET", "/machines", "look", self.machines),
-            Entry("GET", "/push", "look", self.push_key),
-            Entry("PUT", "/push", "look", self.begin_push, ask.Browser),
-            Entry("DELETE", "/push", "look", self.end_push, ask.BrowserGone),
+            Entry("GET", "/push", "approve", self.push_key),
+            Entry("PUT", "/push", "approve", self.begin_push, ask.Browser),
+            Entry("DELETE", "/push", "approve", self.end_push, ask.BrowserGone),
             Entry("POST", question, "approve", self.answer, ask.GivenAnswer),
         ]
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.driver import Gate, Place, wait_gone
+from support.driver import FROM_ELSEWHERE, Gate, Place, wait_gone
 from support.fleet import FleetNode, listed, settings, states
 from support.model_server import Text, Tools
 from support.patience import seconds
@@ -123,6 +123,38 @@ def test_another_node_takes_over_what_a_killed_one_had(
     assert "[PENDING]: later" in items
     assert place.run("send", session, "go on").returncode == 0
     until(lambda: place.stored(session)["turns_made"] == 3, "the turn of the message")
+
+
+def test_a_held_call_waits_for_a_person_on_the_node_that_takes_over(
+    place: Place, serve, node: Start, kind: str
+) -> None:
+    """With PostgreSQL on another machine, too: the hold holds, nothing has run, an answer runs it there."""
+    named = place.folder.parent / "place.toml"
+    place.environ["STEERSMAN_CONFIG"] = str(named)
+    named.write_text('[node]\nplace = "shared"\n', "utf-8")
+    pushes = shell("echo pushed >> main.txt")
+    serve(Text("Done."), pushes, pushes, Text("Pushed."), rest=settings())
+    session = left(place)
+    assert place.run("sessions", "hold", session, "shell", "echo push*").returncode == 0
+
+    def is_asked() -> bool:
+        return states(place) == {session: "waiting"}
+
+    first = node()
+    assert place.run("send", session, "push it").returncode == 0
+    until(is_asked, "the question of the hold")
+    if kind == "postgres":
+        place.command = FROM_ELSEWHERE
+    second = node()
+    first.signal(signal.SIGKILL)
+    until(lambda: listed(place).get(second.name, {}).get("sessions") == 1, "the takeover")
+    until(lambda: place.stored(session)["queue"]["state"] == "held", "the recovery")
+    assert place.run("queue", "resume", "--session", session).returncode == 0
+    until(is_asked, "the question on the other node")
+    assert not (place.folder / "main.txt").exists()
+    assert place.run("sessions", "answer", session, "q1", "allow").returncode == 0
+    until(lambda: states(place) == {session: "idle"}, "the end of the turn")
+    assert (place.folder / "main.txt").read_text() == "pushed\n"
 
 
 def test_a_message_waits_for_a_node_that_is_away_for_a_moment(
