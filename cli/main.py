@@ -41,7 +41,18 @@ def _fill_gaps() -> None:
 
 
 def _leave_folder_out() -> None:
-    """Import nothing from the current folder, where `python -m` looks first: it may be anybody's."""
+    """Import nothing from the current folder, where `python -m` looks first: it may be anybody's.
+
+    Ends the program where that folder is gone: nothing could be found from there.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        print(
+            f"steersman: the current folder is gone ({error.strerror})\n  `cd` into another one",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.path.abspath("")):
         del sys.path[0]
 

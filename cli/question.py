@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
 from ..gateway.interface import ChatSession
-from ..gateway.wording.formats import call_words
 from ..gateway.wording.terminal import exposed
 from ..machines.value import Value
 from ..ports.tools.permission import offered_pattern
@@ -66,12 +65,7 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
         return AnswerKey("y", "let it run", run), change, AnswerKey("n", "no", no)
     pattern = offered_pattern(question["tool"], arguments, folder)
     kind = kind_of(question["tool"])
-    if pattern:
-        what = f"{tool} {exposed(pattern)}"
-    elif question["tool"] == "shell" or kind in ("read", "edit", "search"):
-        what = "this exact call"
-    else:
-        what = f"any call of {tool}"
+    what = f"{tool} {exposed(pattern)}" if pattern else _always(question)
     once = QuestionAnswer(choice="allow", report=f"You allowed `{tool}` once.")
     always = QuestionAnswer(
         choice="always",
@@ -89,6 +83,19 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
         )
         keys.append(AnswerKey("e", "every edit in this folder", every))
     return (*keys, AnswerKey("n", "no", no))
+
+
+def _always(question: QuestionEvent) -> str:
+    """Say which calls `always` covers without a pattern."""
+    is_exact = question["tool"] == "shell" or kind_of(question["tool"]) in ("read", "edit", "search")
+    return "this exact call" if is_exact else f"any call of {exposed(question['tool'])}"
+
+
+def argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a call is about as it is, then all else that it was given behind its name."""
+    named = ("command", "path")
+    for name in sorted(arguments, key=lambda name: name not in named):
+        yield str(arguments[name]) if name in named else f"{name}: {arguments[name]}"
 
 
 def changing(question: QuestionEvent) -> str:
@@ -167,11 +174,11 @@ class Questions:
 
 def asked(question: QuestionEvent) -> str:
     """Return the text of a question."""
-    words = exposed(" ".join(call_words(question["arguments"])))
+    words = exposed("\n".join(argument_lines(question["arguments"]))).replace("\n", "\n  ")
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
     why = f"{said}\n" if (said := why_asked(question)) else ""
-    ways = "[y]es, [a]lways, [n]o, then Enter"
+    ways = f"[y]es, [a]lways {_always(question)}, [n]o, then Enter"
     if question["kind"] == "hold":
         why += f"It is held; this lets it run with other arguments: {changing(question)}\n"
         ways = "[y]es, [n]o, then Enter"

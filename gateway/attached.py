@@ -418,7 +418,7 @@ class AttachedHost:
     """Stands where a `Host` stands, with an event bus fed by a session in another process."""
 
     choice = None
-    is_kept = False
+    is_kept = True
     remains = "the session goes on"
 
     def __init__(

@@ -285,6 +285,15 @@ class QueueRecord(Value, dict=True):
         """Return the messages whose turn another one replaced, the oldest first."""
         return [item for item in self.items.values() if item.state == "superseded"]
 
+    def aside(self) -> list[ItemRecord]:
+        """Return the messages whose turn another one replaced, each with the steers for that turn."""
+        steers = [item for item in self.items.values() if item.state == "pending" and item.for_turn]
+        return [
+            one
+            for item in self.superseded()
+            for one in (item, *(steer for steer in steers if steer.for_turn == item.turn))
+        ]
+
     def handed_on(self, child: str) -> list[ItemRecord]:
         """Return the steers that a child was to take in, and has not yet, in order."""
         return [item for item in self._special if item.for_children.get(child) == ""]

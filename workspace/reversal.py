@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +107,7 @@ class Reversal:
                 (path, "no revert that can be undone touched it") for path in order.paths
             )
             return m.RestoreEnded(id=order.id, kept=unknown)
-        wanted = {path.removesuffix("/") for path in order.paths}
-        done = [put for put in restore.done if not wanted or spelled(put.path) in wanted]
+        done = [put for put in restore.done if _is_named(put.path, order.paths)]
         touches = [
             PathChange(
                 turn="",
@@ -121,7 +120,9 @@ class Reversal:
             for put in done
             if put.path in restore.rescue
         ]
-        missing = [path for path in order.paths if path not in {spelled(put.path) for put in done}]
+        missing = [
+            name for name in order.paths if not any(_is_named(put.path, (name,)) for put in done)
+        ]
         plan = self._plan(touches, order)
         kept = (
             *plan.kept,
@@ -139,7 +140,7 @@ class Reversal:
             if restore.about["scope"] == "undo" or restore.phase != "done":
                 continue
             left = set(restore.rescue) - set(restore.about.get("undone", ()))
-            if left and (not order.paths or set(map(spelled, left)) & set(order.paths)):
+            if any(_is_named(path, order.paths) for path in left):
                 restore.rescue = {path: restore.rescue[path] for path in sorted(left)}
                 return restore
         return None
@@ -257,3 +258,9 @@ def _joined(newest: list[PathChange], resumed: Iterable[tuple[str, str]]) -> lis
     while names and names[-1] in links:
         names.append(links[names[-1]])
     return names
+
+
+def _is_named(path: str, names: Sequence[str]) -> bool:
+    """Whether one of these files or folders is meant, or has this path in it; all are without a name."""
+    shown = spelled(path)
+    return not names or any(name == "." or f"{shown}/".startswith(f"{name}/") for name in names)

@@ -345,11 +345,13 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     waiting = ("pending", "interrupted")
     there = [item for item in queue.live() if item.state in waiting and item not in kept]
     free = [item for item in there if not item.editor] or there
-    first = chosen([*there, *queue.superseded()] if message.number else free, message.number)
+    first = chosen([*there, *queue.aside()] if message.number else free, message.number)
     if message.number and first is None:
         return refusal(f"No queued item #{message.number}")
     if message.number and first is not None and (why := objection(first, "resume")):
-        return refusal(why)
+        cut_off = [item for item in (*there, *queue.superseded()) if item.turn]
+        its = [item.number for item in cut_off if item.turn == first.for_turn]
+        return refusal(f"{why}, which `/queue resume {its[0]}` continues" if its else why)
     running = next((item.number for item in queue.special() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
     is_asked = not (message.number or is_held or message.is_beside_goal)
@@ -361,8 +363,13 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     if first is None or is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
     released = _released(record, (first,) if message.number or replaced else ())
-    restored = len(replaced) or len(there)
+    back = [item for item in queue.aside() if first.turn and _is_of_turn(item, first.turn)]
+    restored = len(back) + (len(there) if is_held or not back else 0)
     return replace(released, reply={**reply, "restored": restored, "number": first.number})
+
+
+def _is_of_turn(item: ItemRecord, turn: str) -> bool:
+    return turn in (item.turn, item.for_turn)
 
 
 def _interrupted(queue: QueueRecord) -> list[ItemRecord]:

@@ -209,7 +209,7 @@ def take_back(record: QueueRecord, now: float) -> Decision:
 def withdraw(record: QueueRecord, number: int | None) -> Decision:
     """Take a message back; without a number the last."""
     live = record.live()
-    there = [*live, *record.superseded()]
+    there = [*live, *record.aside()]
     found = [item for item in there if item.number == number][:1] if number else live[-1:]
     if not found:
         return _missing(number) if number else refusal("Empty queue")
@@ -221,7 +221,8 @@ def withdraw(record: QueueRecord, number: int | None) -> Decision:
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
-    return next((item for item in record.live() if item.number == number), None)
+    there = (*record.live(), *record.aside())
+    return next((item for item in there if item.number == number), None)
 
 
 _APART = {
@@ -240,11 +241,11 @@ def doing(item: ItemRecord) -> str:
             return "is being edited"
         if item.for_children:
             return f"is with {', '.join(item.for_children)} already"
-        return "waits for the running turn already" if item.for_turn else "waits in the queue"
+        return f"waits for turn {item.for_turn} already" if item.for_turn else "waits in the queue"
     return {
         "running": "is running",
         "interrupted": "was interrupted: /queue resume runs it",
-        "offered": "is offered: /queue steer, keep or pop it",
+        "offered": f"is offered: `/queue steer {item.number}`, `keep` or `pop` decides",
     }.get(item.state, f"is {item.state}")
 
 

@@ -15,7 +15,7 @@ from ...gateway.wording.terminal import audited, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
-from ..question import AnswerKey, Questions, answer_keys, why_asked
+from ..question import AnswerKey, Questions, answer_keys, argument_lines, why_asked
 from ..talk import ends_answer
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
@@ -92,12 +92,8 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
     arguments = dict(question["arguments"])
     call = ToolCallView(call="", tool=question["tool"], arguments=arguments)
     diff = diff_rows(call, change, width, appearance, MOST)
-    named = ("command", "path")  # what a call is about as it is, all others behind their names
-    texts = [
-        str(arguments[name]) if name in named else f"{name}: {arguments[name]}"
-        for name in sorted(arguments, key=lambda name: name not in named)
-        if name == "path" or not diff
-    ]
+    shown = arguments if not diff else {name: arguments[name] for name in {"path"} & {*arguments}}
+    texts = argument_lines(shown)
     rows = list[Row]()
     for line in exposed("\n".join(texts)).expandtabs(4).split("\n"):
         rows += wrapped_pieces([("", line)], max(1, width))

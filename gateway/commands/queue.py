@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from ...journal.queue_record import ItemRecord
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
 from ..client import SessionClient
@@ -45,8 +46,10 @@ def list_queue(
     if not items:
         return Reply(data=data, text=f"The queue is empty.{_beside(client)}")
     lines = [_line(item) for item in items]
-    if data["state"] == "held":
+    if data["state"] == "held" and any(item["state"] != "running" for item in items):
         lines.append("Held. /queue resume runs them.")
+    if aside := [] if is_all else client.record().queue.aside():
+        lines.append(_set_aside(aside, is_alone=False))
     return Reply(data=data, text="\n".join(lines))
 
 
@@ -124,10 +127,17 @@ def move_in_queue(
 
 def _beside(client: SessionClient) -> str:
     """Say what is not in an empty queue: what another message replaced, or what is saved elsewhere."""
-    replaced = client.record().queue.superseded() if client.is_open else []
-    if not replaced:
-        return saved_queue.kept_elsewhere(client)
-    return f" `/queue resume` runs #{replaced[-1].number} again, which a message replaced."
+    aside = client.record().queue.aside() if client.is_open else []
+    return f" {_set_aside(aside)}" if aside else saved_queue.kept_elsewhere(client)
+
+
+def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
+    """Say which message another one replaced last, and which steers wait for its turn."""
+    newest = next(item for item in reversed(aside) if item.turn)
+    steers = [f"#{item.number}" for item in aside if item.for_turn == newest.turn]
+    its = f", with {' and '.join(steers)}" if steers else ""
+    how = "/queue resume" if is_alone else f"/queue resume {newest.number}"
+    return f"`{how}` runs #{newest.number} again, which a message replaced{its}."
 
 
 @queue.verb("pop", "Take a message back; without a number the last.")

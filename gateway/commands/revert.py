@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -61,13 +62,13 @@ def revert(
     try:
         if rest:
             raise ValueError(f"`{rest[0]}` makes no sense here")
-        turn = _turn(since) if since else ""
+        turn = _turn(client, since) if since else ""
     except ValueError as error:
         return Reply(ok=False, text=f"{str(error).rstrip('.')}: /revert {revert.usage}")
     order = m.Revert(
         scope=scope,
         since=turn,
-        paths=what[1:] if scope == "undo" else (),
+        paths=_named(what[1:], client) if scope == "undo" else (),
         force=force,
         is_dry_run=is_dry_run,
     )
@@ -136,13 +137,24 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: m.Revert)
     return answer_of(reverts[name])
 
 
-def _turn(name: str) -> str:
+def _turn(client: SessionClient, name: str) -> str:
     number = name.removeprefix("t")
     if not number.isdecimal():
         raise ValueError(
             f"`{name}` is no turn (as in `--to t3`; `/revert --dry-run` names the newest)"
         )
-    return f"t{number}"
+    made = client.record().turns_made
+    if not 1 <= int(number) <= made:
+        newest = f"the newest is t{made}" if made else "this session has had none"
+        raise ValueError(f"there is no turn t{number}: {newest}")
+    return f"t{int(number)}"
+
+
+def _named(names: tuple[str, ...], client: SessionClient) -> tuple[str, ...]:
+    """Return files and folders as the changes of the session have them: seen from its folder."""
+    folder = client.record().folder
+    places = (os.path.normpath(os.path.join(folder, name)) for name in names)
+    return tuple(os.path.relpath(place, folder) for place in places)
 
 
 @command("diff", "files", "Show the changes of a turn.", is_shared=True)
@@ -154,7 +166,7 @@ def diff(
     Example: steersman sessions diff last t3
     """
     try:
-        turns = (_turn(turn),) if turn else ()
+        turns = (_turn(client, turn),) if turn else ()
     except ValueError as error:
         return Reply(ok=False, text=f"{error}.")
     if not client.files.are_kept:

@@ -47,10 +47,9 @@ def of_child(
             routed = _SIDE_TALK
             return [accepted(at, id=name, number=number, said=said, routed=routed, has_words=False)]
         case e.Offered():
-            answer = (
-                f"#{entry.number} in the queue is the answer of {entry.child}: {entry.said.text}"
-            )
-            text = f"{answer}\n/queue steer, keep or pop it."
+            number, said = entry.number, entry.said
+            text = f"#{number} in the queue is the answer of {entry.child}: {said.text}\n"
+            text += f"`/queue steer {number}` hands it over, `keep` or `pop` decides otherwise."
             return [c.NoticeEvent(type="notice", **at, text=text)]
         case e.SteerArrived() if entry.turn:
             arrived = steered(record.queue, entry.item, entry.turn, entry.step, at)

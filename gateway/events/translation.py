@@ -70,8 +70,8 @@ def _is_held(queue: QueueRecord, item: ItemRecord) -> bool:
 
 
 def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:
-    """Return a queue as programs see it: the live items, in order; `is_all`: the replaced ones, too."""
-    shown = [*queue.live(), *(queue.superseded() if is_all else ())]
+    """Return a queue as programs see it: the live items, in order; `is_all`: what is set aside, too."""
+    shown = [*queue.live(), *(queue.aside() if is_all else ())]
     items = [item_view(item, is_held=_is_held(queue, item)) for item in shown]
     return c.QueueView(state=queue.state, items=items)
 

@@ -208,7 +208,9 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     if item.for_turn:
         turn = record.turns.get(item.for_turn)
         if turn is not None and turn.state == "interrupted":
-            return f"It enters when turn {turn.id} is resumed.", _resume(record, is_owned)
+            aside = [other for other in record.queue.superseded() if other.turn == turn.id]
+            how = f"`/queue resume {aside[0].number}`" if aside and is_owned else ""
+            return f"It enters when turn {turn.id} is resumed.", how or _resume(record, is_owned)
         doing = f", which {_doing(turn)}" if turn else ""
         return f"It enters turn {item.for_turn} at its next boundary{doing}.", ""
     if item.for_children:

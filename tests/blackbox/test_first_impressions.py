@@ -178,6 +178,17 @@ def test_no_network_and_no_terminal(project: Path) -> None:
         assert ran(environ, project, commands) == ""
 
 
+@pytest.mark.parametrize("command", ["chat hi", "sessions list", "doctor"])
+def test_a_folder_that_is_gone(place: Place, command: str) -> None:
+    """A command that is started in it says so, and what to do."""
+    line = f"mkdir gone && cd gone && rmdir ../gone && exec {shlex.join(COMMAND)} {command}"
+    done = executed(["sh", "-c", line], cwd=place.folder, env=place.environ)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "steersman: the current folder is gone (No such file or directory)\n  `cd` into another one\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown", "keys"),
     [

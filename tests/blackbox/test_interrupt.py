@@ -223,3 +223,36 @@ def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) ->
     assert [event["status"] for event in chat.seen("turn_ended")] == ["completed", "completed"]
     assert shape(chat.events)[-1] == "session_suspended"
     assert len(server.requests) == 2
+
+
+def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
+    place: Place, serve, gate: Gate
+) -> None:
+    """They wait with its message: the list says so, a steer's number names it, and both are resumed."""
+    server = serve(Tools([gate.call]), Stall("I do "), Text("Done.", times=0))
+    chat = place.chat("--yes")
+    chat.send("the first task")
+    gate.wait()
+    chat.send("and lint it")
+    chat.wait("accepted", **{"as": "steer"})
+    chat.send("stop that and do the other")
+    chat.wait("text")
+    said = chat.ask("/queue")["text"]
+    assert "`/queue resume 1` runs #1 again, which a message replaced, with #2." in said
+    assert "Held." not in said  # nothing but what runs is in it
+    whole = chat.ask("/queue list --all")["text"].splitlines()
+    assert [line.split()[0] for line in whole] == ["#3", "#1", "#2", "Held."]
+    story = place.run("why", "last", "2").stdout
+    assert "It enters when turn t1 is resumed." in story
+    assert "`/queue resume 1`" in story
+    refused = chat.ask("/queue resume 2")["text"]
+    assert refused == "#2 waits for turn t1 already, which `/queue resume 1` continues"
+    assert chat.ask("/queue edit 2 and lint all of it")["ok"]
+    assert chat.ask("/queue resume 1")["text"] == "Restored 2 items. #1 runs after #3."
+    chat.send("/stop")
+    chat.wait("stopped")
+    chat.send("/queue resume 1")
+    chat.wait("steered", number=2)
+    chat.wait("turn_ended", status="completed")
+    assert "and lint all of it" in str(server.requests[-1].body["messages"])
+    chat.close()

@@ -456,3 +456,32 @@ def test_children_alone_are_stopped_and_their_files_come_back(
     assert kinds.index("reverted") < len(kinds) - 1
     assert content(place.folder) == before
     assert chat.close() == 0
+
+
+def test_files_and_folders_are_taken_back_however_they_are_named(place: Place, serve) -> None:
+    """From the folder or from the root, with a dot or a slash; a folder is all that is in it."""
+    names = ("src/a.txt", "src/b.txt", "top.txt")
+    made = [{"tool": "write", "arguments": {"path": name, "content": name}} for name in names]
+    serve(Tools(made), Text("Made."), rest=ALLOW)
+    chat = place.chat()
+    chat.send("make three files")
+    chat.wait("turn_ended", status="completed")
+    absolute = str(place.folder / "src/b.txt")
+    for named, back in [
+        (("./src/a.txt",), ["src/a.txt"]),
+        ((absolute,), ["src/b.txt"]),
+        (("src/",), ["src/a.txt", "src/b.txt"]),
+        (("src", "x/../top.txt"), sorted(names)),
+    ]:
+        assert len(chat.ask("/revert")["data"]["restored"]) >= 3
+        undone = chat.ask(f"/revert undo {' '.join(named)}")
+        assert sorted(undone["data"]["restored"]) == back, named
+        chat.ask("/revert undo")
+        assert all((place.folder / name).read_text() == name for name in names)
+    for command in ("/diff t2", "/revert --to t2"):
+        refused = chat.ask(command)
+        assert (refused["ok"], "there is no turn t2: the newest is t1" in refused["text"]) == (
+            False,
+            True,
+        )
+    assert chat.close() == 0

@@ -1,5 +1,6 @@
 """A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
 
+import json
 from io import StringIO
 
 import pytest
@@ -170,7 +171,10 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
 
 
 def test_an_attached_terminal_can_answer(stage: Stage) -> None:
-    """An attached terminal shows the open question and the goal, and can answer."""
+    """An attached terminal shows the open question and the goal, and can answer.
+
+    What was typed there is in the input history, also what was not sent.
+    """
     agent = stage.agent
     agent.when("write", uses(call("write", path="a.txt", content="b")), says("It is written."))
     agent.when("judge", Text('{"verdict": "done", "reason": "it is there"}'))
@@ -183,5 +187,10 @@ def test_an_attached_terminal_can_answer(stage: Stage) -> None:
     ann.types(f"/answer {question['id']} allow")
     chat.wait("answered", id=question["id"], choice="allow")
     ann.shows("It is written.")
-    ann.presses("\x04")
-    assert ann.ended() == 0
+    ann.types("half a thought", end="")
+    ann.shows("half a thought")
+    chat.kill()
+    assert ann.ended() == 1
+    assert any("Not sent (Up brings it back): half a thought" in row for row in ann.rows)
+    typed = (stage.place.home / "state" / "history.jsonl").read_text().splitlines()
+    assert list(map(json.loads, typed)) == [f"/answer {question['id']} allow", "half a thought"]

@@ -312,10 +312,13 @@ def test_a_terminal_without_utf8(stage: Stage, opened: Open) -> None:
 
 def test_a_terminal_that_can_only_print_asks(stage: Stage, opened: Open) -> None:
     """With TERM=dumb a question is printed, and a line answers it; nothing moves the cursor."""
-    stage.agent.when("work", uses(call("shell", command="echo made it")), says("Done."))
+    made = call("shell", command="echo made it", timeout=60)
+    stage.agent.when("work", uses(made), says("Done."))
     terminal = opened(TERM="dumb")
     terminal.types("work")
-    terminal.shows("May it run? [y]es, [a]lways, [n]o")
+    terminal.shows("May it run? [y]es, [a]lways this exact call, [n]o")
+    asked = [row.rstrip() for row in terminal.rows]
+    assert asked[asked.index("shell: echo made it") + 1] == "  timeout: 60"
     terminal.types("y")
     terminal.shows("Done.")
     terminal.presses("\x04")

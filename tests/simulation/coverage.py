@@ -47,9 +47,12 @@ MEANT_NOW = (
 )
 NO_TALK = "only talk is overtaken by a stop"
 ENDS_STOPPED = "a turn that is being stopped ends so only if its actor fails just then"
+NOT_ENDED = "the others are asked about where a row ends the turn, and the shipped one lets it wait"
+NOT_SELF = ("foreground_child", "background_child", "detached_child", "side_talk", "goal")
 
 REASONS: Mapping[Point, str] = {
     **{("deliveries", *cell): why for cell, why in NEVER_ASKED.items()},
+    **{("deliveries", "provider_limit", other): NOT_ENDED for other in NOT_SELF},
     ("returns", "background_child", "call", "*"): "no call waits for a child in the background",
     ("returns", "side_talk", "call", "*"): "no call waits for a side talk",
     ("returns", "side_talk", "*", "agent"): "people speak to the first session only",
@@ -76,6 +79,7 @@ REASONS: Mapping[Point, str] = {
     **{("dispositions", intent, "overtaken"): NO_TALK for intent in MEANT_NOW},
     ("revert", "asked", "refuse", "*"): "a revert that was asked for begins before it can fail",
     ("revert", "started", "restore", "*"): "files are counted before they are given back",
+    ("turn", "waiting", "fail", "*"): "a turn that waits ends so only if its actor fails just then",
     ("turn", "calling", "overflow", "*"): "no model here says that it was sent too much",
 }
 """Why no run comes upon a point; `*` stands for whatever there is."""

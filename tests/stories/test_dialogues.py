@@ -109,7 +109,7 @@ def the_queue(stage: Stage) -> None:
         ("/queue pop", "Removed: #5."),
         ("/queue pop 9", "No queued item #9"),
         ("/queue steer 2", "#2 goes to the running turn at its next boundary."),
-        ("/queue steer 2", "#2 waits for the running turn already"),
+        ("/queue steer 2", "#2 waits for turn t1 already"),
         ("/queue list", "#2 [STEERING] → turn t1: two, but better"),
     ):
         chat.types(text)

@@ -115,19 +115,11 @@ class Browser:
         self._devtools("Browser.grantPermissions", origin=origin, permissions=["notifications"])
 
     def push(self, origin: str, data: str) -> None:
-        """Have the worker of an origin take a message, as from the push service.
-
-        Chromium does not say the number of its registration: it is the first, or a later one if the page
-        was loaded again before the first was through. A number that is none takes nothing.
-        """
+        """Have the worker of an origin take a message, as from the push service."""
         self._devtools("ServiceWorker.enable")
-        for number in "0123":
-            self._devtools(
-                "ServiceWorker.deliverPushMessage",
-                origin=origin,
-                registrationId=number,
-                data=data,
-            )
+        self._devtools(
+            "ServiceWorker.deliverPushMessage", origin=origin, registrationId="0", data=data
+        )
 
     def shoot(self, path: Path) -> None:
         """Write what is seen as PNG."""
