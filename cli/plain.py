@@ -48,6 +48,8 @@ LONGEST_CALL = 100
 """Characters of what a call was given."""
 LONGEST_REASON = 200
 """Characters of the line that says why a call failed."""
+SILENT = 10.0
+"""Seconds for which a model may say nothing before a person is told."""
 MOST_PIPED = 1024 * 1024
 """Characters that may be piped in with a message; far more than most models read at once."""
 
@@ -195,18 +197,44 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         is_one_shot=host.launch.is_one_shot,
         columns=terminal_columns if is_one_screen else int,
     )
-    with talking(host, open_it, (interface.hear, idle_waiter.hear), (out, err)) as conversation:
+    silence = Silence(err.write if sys.stderr.isatty() else lambda text: None)
+    heard = (interface.hear, idle_waiter.hear, silence.hear)
+    with talking(host, open_it, heard, (out, err)) as conversation:
         interface.own_key = conversation.own_key
         if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")
         for notice in start_notices(host):
             err.write(f"{notice}\n")
         has_spoken = _send_all(conversation, options)
-        idle_waiter.wait(conversation)
+        idle_waiter.wait(conversation, silence.look)
         conversation.leave()
         if not has_spoken:  # after what the session itself had to say
             err.write(f"{NOTHING_SAID}\n")
     return idle_waiter.exit_code
+
+
+class Silence:
+    """Tells a person at a terminal, once, that a model has not begun to answer for a while."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._since = 0.0  # 0: no model is waited for, or it was told
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        match event["type"]:
+            case "turn_started" | "tool_ended":
+                self._since = time.monotonic()
+            case "text" | "thinking" | "tool_started" | "turn_ended" | "question":
+                self._since = 0.0
+            case _:
+                pass
+
+    def look(self) -> None:
+        """Say it if it is time."""
+        if self._since and time.monotonic() - self._since > SILENT:
+            self._since = 0.0
+            self._tell(f"The model has said nothing for {SILENT:.0f} s; Ctrl-C stops.\n")
 
 
 OWN = ("!", "\uff01")

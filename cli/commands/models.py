@@ -148,6 +148,7 @@ def models_check(
     redactor = redactor_of(os.environ)
     if not as_json:
         show(redactor.line(choice.line.removesuffix(f": {choice.why}") if name else choice.line))
+        warn(f"some short requests, each of at most {timeout:g} s")
     model = build(choice.config, Paths.of(os.environ).cache, os.environ)
     is_json = choice.config.tool_dialect == "json"
     found = asyncio.run(_try_out(model, timeout, redactor, is_json=is_json, as_json=as_json))

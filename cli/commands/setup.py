@@ -163,6 +163,7 @@ class _Setup:
                 if found.status == "bad":
                     said = found.text or "no server was found"
                     raise ModelError(said, f"{found.hint}; {_NOTHING}")
+                warn("it named none, or did not answer: a model can be typed all the same")
         else:
             usual = usual_here(self._paths.cache).entry.name
         name = self._options.model

@@ -139,7 +139,8 @@ def _send_again(
     back = f"`/resume {before}` goes back to what came of #{last.number}."
     data: dict[str, Any] = {"id": item.id, "number": item.number, "text": text, "moved": moved}
     data["reverted"] = files.data or None
-    return Reply(data=data, text="\n".join(filter(None, [files.text, came, back])))
+    left = "" if is_reverting else files.text  # the `reverted` event says what was restored
+    return Reply(data=data, text="\n".join(filter(None, [left, came, back])))
 
 
 def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:

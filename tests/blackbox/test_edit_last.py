@@ -73,6 +73,7 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
     first = chat.session
     done = chat.ask("/edit-last --revert write nothing")
     assert done["data"]["reverted"]["original"]
+    assert "Reverted" not in done["text"]  # the event says it
     assert done["data"]["moved"] == [1]
     assert not (place.folder / "a.txt").exists()
     chat.wait("answer", text="Done.")

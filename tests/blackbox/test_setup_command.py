@@ -1,7 +1,9 @@
 """`steersman setup`: what it writes, and that it writes nothing which does not work."""
 
+import threading
 import tomllib
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,25 @@ def test_a_server_that_is_not_there(place: Place) -> None:
     assert written(place) == []
     assert place.run("setup", "--base-url", url, "--model", "m", "--untested").returncode == 0
     assert config(place)["models"]["main"]["model"] == "m"
+
+
+def test_a_server_that_lists_nothing(place: Place) -> None:
+    """It is said before a model is asked for."""
+
+    class Nothing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Nothing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ran = place.run("setup", "--base-url", f"http://127.0.0.1:{server.server_port}/v1")
+        server.shutdown()
+    assert ran.returncode == 2
+    told = "it named none, or did not answer: a model can be typed all the same"
+    assert ran.stderr.index(told) < ran.stderr.index("which model?")
 
 
 def test_what_a_person_wrote_is_kept(place: Place, server: ModelServer) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cli.plain import PlainInterface
+from steersman.cli import plain
+from steersman.cli.plain import SILENT, PlainInterface, Silence
 
 Event = dict[str, Any]
 
@@ -110,3 +111,26 @@ def test_a_failed_call_says_why_on_one_line(fields: Event, said: str) -> None:
     """The telling line of its output, bounded, without escape sequences."""
     end = {"type": "tool_ended", "status": "failed", "exit_code": None, **fields}
     assert printed(end) == [said]
+
+
+@pytest.mark.parametrize(
+    ("after", "is_told"),
+    [("accepted", True), ("text", False), ("tool_started", False), ("turn_ended", False)],
+)
+def test_a_model_that_says_nothing_is_mentioned_once(
+    monkeypatch: pytest.MonkeyPatch, after: str, is_told: bool
+) -> None:
+    """After a while, and not while a tool runs, an answer comes, or nothing is asked."""
+    now = [100.0]
+    monkeypatch.setattr(plain.time, "monotonic", lambda: now[0])
+    sink = TextSink()
+    silence = Silence(sink.write)
+    silence.hear({"type": "turn_started"})
+    silence.hear({"type": after})
+    now[0] += SILENT - 1
+    silence.look()
+    assert sink.text == ""
+    now[0] += 2
+    silence.look()
+    silence.look()
+    assert sink.text.count("The model has said nothing for 10 s") == is_told

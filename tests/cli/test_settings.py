@@ -112,7 +112,7 @@ def test_models_check_says_what_works(program: Any, configure: Callable[..., Non
     """A few requests are enough to see all that matters."""
     configure('[[answer]]\ntext = "it is ready"\n[[answer.tool_calls]]\ntool = "report"\n')
     done = program("models", "check")
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, "some short requests, each of at most 60 s\n")
     lines = done.out.splitlines()
     assert lines[0].startswith("model main: ")
     assert lines[1].startswith("answer     `it is ready` in ")
@@ -140,7 +140,7 @@ def test_models_check_asks_a_real_server(
         serve(configure, int(process.stdout.readline()))
         done = program("models", "check", "served")
         process.stdin.close()
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, "some short requests, each of at most 60 s\n")
     assert "streaming  works (3 pieces)\ntools      works\n" in done.out
     assert "usage      works (100 tokens in, 20 out, 60 from the cache)" in done.out
     assert "form       works\ncancel     works (cut off in " in done.out
