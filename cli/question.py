@@ -87,7 +87,8 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
 
 def _always(question: QuestionEvent) -> str:
     """Say which calls `always` covers without a pattern."""
-    is_exact = question["tool"] == "shell" or kind_of(question["tool"]) in ("read", "edit", "search")
+    kinds = ("read", "edit", "search")
+    is_exact = question["tool"] == "shell" or kind_of(question["tool"]) in kinds
     return "this exact call" if is_exact else f"any call of {exposed(question['tool'])}"
 
 

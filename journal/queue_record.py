@@ -287,12 +287,11 @@ class QueueRecord(Value, dict=True):
 
     def aside(self) -> list[ItemRecord]:
         """Return the messages whose turn another one replaced, each with the steers for that turn."""
-        steers = [item for item in self.items.values() if item.state == "pending" and item.for_turn]
-        return [
-            one
-            for item in self.superseded()
-            for one in (item, *(steer for steer in steers if steer.for_turn == item.turn))
-        ]
+        steers = [item for item in self.apart() if item.state == "pending" and item.for_turn]
+        aside = list[ItemRecord]()
+        for item in self.superseded():
+            aside += [item, *(steer for steer in steers if steer.for_turn == item.turn)]
+        return aside
 
     def handed_on(self, child: str) -> list[ItemRecord]:
         """Return the steers that a child was to take in, and has not yet, in order."""
@@ -533,24 +532,15 @@ def _put_aside(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
 
 def _forget_aside(queue: QueueRecord) -> QueueRecord:
     """Forget the oldest of very many messages that were put aside, with the steers for their turns."""
-    old = queue.superseded()[:-REMEMBERED_ASIDE]
-    if not old:
-        return queue
-    gone = {item.id for item in old}
-    for item in old:
-        steers = (other for other in queue.items.values() if _is_aside(queue, other, item.turn))
-        gone.update(steer.id for steer in steers)
-    return queue.having(forgets=gone)
+    old = {item.turn for item in queue.superseded()[:-REMEMBERED_ASIDE]}
+    gone = {item.id for item in queue.aside() if old & {item.turn, item.for_turn}} if old else None
+    return queue.having(forgets=gone) if gone else queue
 
 
 def _put_back(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
     """Put an item that was set aside back into the order, with the steers for its turn."""
-    steers = [other.id for other in queue.items.values() if _is_aside(queue, other, item.turn)]
+    steers = [other.id for other in queue.aside() if other.for_turn == item.turn]
     return queue.having(item, order=(*queue.order, item.id, *steers))
-
-
-def _is_aside(queue: QueueRecord, item: ItemRecord, turn: str) -> bool:
-    return item.state == "pending" and item.for_turn == turn and item.id not in queue.order
 
 
 def _recover(queue: QueueRecord, time: float) -> QueueRecord:

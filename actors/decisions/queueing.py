@@ -363,13 +363,10 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     if first is None or is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
     released = _released(record, (first,) if message.number or replaced else ())
-    back = [item for item in queue.aside() if first.turn and _is_of_turn(item, first.turn)]
+    turn = first.turn
+    back = [item for item in queue.aside() if turn and turn in (item.turn, item.for_turn)]
     restored = len(back) + (len(there) if is_held or not back else 0)
     return replace(released, reply={**reply, "restored": restored, "number": first.number})
-
-
-def _is_of_turn(item: ItemRecord, turn: str) -> bool:
-    return turn in (item.turn, item.for_turn)
 
 
 def _interrupted(queue: QueueRecord) -> list[ItemRecord]:

@@ -208,12 +208,9 @@ def take_back(record: QueueRecord, now: float) -> Decision:
 
 def withdraw(record: QueueRecord, number: int | None) -> Decision:
     """Take a message back; without a number the last."""
-    live = record.live()
-    there = [*live, *record.aside()]
-    found = [item for item in there if item.number == number][:1] if number else live[-1:]
-    if not found:
+    item = _find(record, number) if number else next(reversed(record.live()), None)
+    if item is None:
         return _missing(number) if number else refusal("Empty queue")
-    item = found[0]
     if why := objection(item, "withdraw"):
         return refusal(f"{why}: /stop ends it" if item.state == "running" else why)
     reply = answer(withdrawn=[item.number], text=item.text)

@@ -136,8 +136,8 @@ def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
     newest = next(item for item in reversed(aside) if item.turn)
     steers = [f"#{item.number}" for item in aside if item.for_turn == newest.turn]
     its = f", with {' and '.join(steers)}" if steers else ""
-    how = "/queue resume" if is_alone else f"/queue resume {newest.number}"
-    return f"`{how}` runs #{newest.number} again, which a message replaced{its}."
+    how = "`/queue resume`" if is_alone else f"`/queue resume {newest.number}`"
+    return f"{how} runs #{newest.number} again, which a message replaced{its}."
 
 
 @queue.verb("pop", "Take a message back; without a number the last.")

@@ -128,7 +128,7 @@ def test_another_node_takes_over_what_a_killed_one_had(
 def test_a_held_call_waits_for_a_person_on_the_node_that_takes_over(
     place: Place, serve, node: Start, kind: str
 ) -> None:
-    """With PostgreSQL on another machine, too: the hold holds, nothing has run, an answer runs it there."""
+    """With PostgreSQL on another machine, too: nothing has run, and an answer runs it there."""
     named = place.folder.parent / "place.toml"
     place.environ["STEERSMAN_CONFIG"] = str(named)
     named.write_text('[node]\nplace = "shared"\n', "utf-8")
