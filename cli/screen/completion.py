@@ -161,6 +161,10 @@ class ChatCompleter(Completer):
                     yield _completion(name, verb, subcommand.doc)
         if command is not None:
             yield from self._argument(command, rest)
+        if (word := before.rpartition(" ")[2]).startswith("@"):  # a message addresses no subagent
+            for name in sorted(self._status.children):
+                if name.startswith(word[1:]):
+                    yield _completion(f"@{name} ", word, "subagent")
         yield from self._by_sign(before)
 
     def _argument(self, command: Command[...], typed: str) -> Iterator[Completion]:
@@ -194,9 +198,6 @@ class ChatCompleter(Completer):
         if word.startswith("#"):
             yield from self._numbers(word)
         elif word.startswith("@"):
-            for name in sorted(self._status.children):
-                if name.startswith(word[1:]):
-                    yield _completion(f"@{name}", word, "subagent")
             yield from self._resources(word)
             yield from self._files(word)
 
