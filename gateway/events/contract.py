@@ -596,6 +596,8 @@ class InterruptedEvent(Stamp):
     turn: str  # the turn
     cause: str  # why
     checkpoint: Progress | None  # the progress that was saved
+    # the number with which `/queue resume` continues it, if a message takes its place
+    replaced: NotRequired[int]
 
 
 class FileFacts(TypedDict):

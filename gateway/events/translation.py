@@ -360,6 +360,9 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
                 cause=entry.cause,
                 checkpoint=_progress(entry.checkpoint),
             )
+            its = [item.number for item in record.queue.superseded() if item.turn == entry.turn]
+            if its:
+                interrupted["replaced"] = its[0]
             return [interrupted, _turn_ended(entry.turn, "interrupted", record, at)]
         case e.Stopped():
             return [

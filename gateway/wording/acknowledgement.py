@@ -231,6 +231,8 @@ def acknowledgement(
             text = "Stopping current task."
             if done := event["checkpoint"]:
                 text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
+            if number := event.get("replaced"):
+                text += f" `/queue resume {number}` continues it later."
         case "child_started":
             does = "waits for a place" if event.get("waiting") else "works"
             does = "continues" if event.get("resumed") else does

@@ -236,6 +236,7 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     chat.send("and lint it")
     chat.wait("accepted", **{"as": "steer"})
     chat.send("stop that and do the other")
+    assert chat.wait("interrupted")["replaced"] == 1
     chat.wait("text")
     said = chat.ask("/queue")["text"]
     assert "`/queue resume 1` runs #1 again, which a message replaced, with #2." in said
