@@ -93,7 +93,7 @@ class Lines:
                 self.conversation.answer(question, "deny", "there is no person to answer")
 
     def _answer(self, question: str, choice: str, reason: str) -> None:
-        choices = dict.fromkeys((*m.CHOICES, *m.CHOICES_OF_HOLD))
+        choices = dict.fromkeys((*m.CHOICES, *m.CHOICES_OF_HOLD, *m.CHOICES_OF_FORM))
         if choice not in choices and not self._takes_words:
             self._error("bad_line", f"`{choice}` is no choice", f"choices: {', '.join(m.CHOICES)}")
             return

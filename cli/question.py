@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
 from ..gateway.interface import ChatSession
+from ..gateway.wording.formats import form_lines
 from ..gateway.wording.terminal import exposed
 from ..machines.value import Value
 from ..ports.tools.permission import offered_pattern
@@ -59,6 +60,9 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
         return ()
     tool, arguments = exposed(question["tool"]), dict(question["arguments"])
     no = QuestionAnswer(choice="deny", report=f"You denied `{tool}`.")
+    if question["kind"] == "form":
+        declined = QuestionAnswer(choice="deny", report="You declined to answer.")
+        return AnswerKey("e", "answer", None), AnswerKey("n", "decline", declined)
     if question["kind"] == "hold":
         run = QuestionAnswer(choice="allow", report=f"You let `{tool}` run.")
         change = AnswerKey("e", "change its arguments", None)
@@ -100,7 +104,9 @@ def argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def changing(question: QuestionEvent) -> str:
-    """Return the line that lets a call that is held run with other arguments, to be edited."""
+    """Return the line, to be edited, that lets a held call run with other arguments, or answers."""
+    if question["kind"] == "form":
+        return f"/answer {question['id']} answer "
     arguments = json.dumps(dict(question["arguments"]), ensure_ascii=False)
     return f"/answer {question['id']} change {arguments}"
 
@@ -113,6 +119,7 @@ _ELSEWHERE = {
     "deny": "`{}` was denied, from elsewhere.",
 }
 """Reports of answers that came from another terminal or program, or by `/answer`."""
+_OF_FORM = {"answer": "`{}` got an answer.", "deny": "`{}` got no answer."}
 
 
 class Questions:
@@ -155,11 +162,17 @@ class Questions:
     def _settle(self, event: AnsweredEvent) -> str:
         """Say how a question was answered, here or elsewhere; nothing of one that was withdrawn."""
         given = self._given.pop(event["id"], None)
-        tools = [exposed(asked["tool"]) for asked in self._open if asked["id"] == event["id"]]
+        asked = next((asked for asked in self._open if asked["id"] == event["id"]), None)
         self._keep(lambda question: question["id"] != event["id"])
         if given is not None:
             return given.report
-        return _ELSEWHERE.get(event["choice"], "").format(tools[0]) if tools else ""
+        if asked is None:
+            return ""
+        if asked["kind"] == "form":
+            reports, asker = _OF_FORM, asked["arguments"].get("server", "")
+        else:
+            reports, asker = _ELSEWHERE, asked["tool"]
+        return reports.get(event["choice"], "").format(exposed(str(asker)))
 
     def drop(self, question: QuestionEvent) -> None:
         """Drop a question that was answered."""
@@ -175,6 +188,9 @@ class Questions:
 
 def asked(question: QuestionEvent) -> str:
     """Return the text of a question."""
+    if question["kind"] == "form":
+        lines = "\n".join(form_lines(question["arguments"]))
+        return f"{lines}\nAnswer with {changing(question)}TEXT, or [n]o, then Enter\n"
     words = exposed("\n".join(argument_lines(question["arguments"]))).replace("\n", "\n  ")
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words

@@ -171,6 +171,8 @@ CHOICES = ("allow", "always", "deny")
 """The answers to a tool call's question."""
 CHOICES_OF_HOLD = ("allow", "change", "answer", "deny")
 """The answers to the question of a call that is held."""
+CHOICES_OF_FORM = ("answer", "deny")
+"""The answers to a form of a server; the reason is what was filled in, or why not."""
 
 
 def question_id(path: tuple[str, ...], asked: str) -> str:
@@ -1150,12 +1152,13 @@ class AgentCallEnded(Message):
 
 
 class AnswerAgent(Value):
-    """Tell the agent whether its call `inner` may run."""
+    """Tell the agent whether its call `inner` may run; or a tool what was filled in (`content`)."""
 
     turn: str
     epoch: int
     inner: str
     is_allowed: bool
+    content: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 def exit_words(code: int) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from ..machines import protocol as m
+from ..machines.form import FORM
 from .plugins import PREFIX, EntryPoints
 from .registry import Part, Registry
 
@@ -99,7 +100,7 @@ def is_rule_tool(pattern: str, declared: Collection[str] = ()) -> bool:
     return (
         any(sign in pattern for sign in "*?[")
         or pattern in declared
-        or pattern in (*AGENT_CALLS, OUTSIDE, STEP)
+        or pattern in (*AGENT_CALLS, OUTSIDE, STEP, FORM)
         or pattern.startswith(REMOTE)
         or pattern in TOOLS
     )

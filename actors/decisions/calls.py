@@ -18,6 +18,7 @@ from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
 from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
+from ...machines.form import FORM, filled
 from ...machines.json_shape import parse_json
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import HAND_BACK, handing_back
@@ -182,9 +183,12 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
     if record.state != "busy" or any(stop.state == "planned" for stop in record.stops.values()):
         return refusal("the turn is being stopped")
     call, choice = found[0], message.choice.strip().lower()
-    choices = m.CHOICES_OF_HOLD if call.is_hold else m.CHOICES
+    is_form = call.tool == FORM
+    choices = m.CHOICES_OF_HOLD if call.is_hold else m.CHOICES_OF_FORM if is_form else m.CHOICES
     if choice not in choices:
         return refusal(no_answer(message, choices))
+    if is_form and choice == "answer":
+        return _filled(turn, call, message)
     if choice == "change":
         return _changed(record, call, message, environment)
     given = _always(choice, message, call, environment)
@@ -205,6 +209,21 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
         why = f"the user said no{': ' + message.reason if message.reason else ''}"
         follows = Decision(entries=(refused(turn.id, call, "denied", why),))
     return Decision(entries=(said, *given)) + follows + Decision(reply=answer())
+
+
+def _filled(turn: TurnRecord, call: CallRecord, message: m.Answer) -> Decision:
+    """Hand on what a person filled in, if it fits the form."""
+    content = filled(call.arguments.get("schema") or {}, message.reason)
+    if isinstance(content, str):
+        return refusal(content)
+    said = e.QuestionAnswered(
+        turn=turn.id, question=message.question, choice="answer", user=message.user
+    )
+    begun = _intended(turn, request_of(call), is_idempotent=False)
+    word = m.AnswerAgent(
+        turn=turn.id, epoch=turn.epoch, inner=call.id, is_allowed=True, content=content
+    )
+    return Decision(entries=(said, begun), effects=(word,), reply=answer())
 
 
 def _changed(
@@ -282,10 +301,10 @@ def agent_called(turn: TurnRecord, message: m.AgentCalled, environment: Environm
         return Decision(entries=(told, begun))
     permit = environment.tool_policy.permit(request)
     match permit.do:
-        case "allow":
+        case "allow" if tool != FORM:  # which nobody but a person can fill in
             word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=True)
             return Decision(entries=(told, begun), effects=(word,))
-        case "ask" if environment.policy.can_ask:
+        case "ask" | "allow" if environment.policy.can_ask:
             permit = replace(permit, is_hold=False)  # what another program runs is its own
             return Decision(entries=(told, _asked(turn, request, permit, environment)))
         case _:
@@ -296,7 +315,7 @@ def agent_called(turn: TurnRecord, message: m.AgentCalled, environment: Environm
                 tool=tool,
                 status="denied",
                 reason=why,
-                is_unanswered=permit.do == "ask",
+                is_unanswered=permit.do != "deny",
             )
             word = m.AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=False)
             return Decision(entries=(told, no), effects=(word,))

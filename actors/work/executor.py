@@ -17,7 +17,9 @@ from pykka import ActorRef
 
 from ...journal.turn_record import CallRecord
 from ...machines import protocol as m
+from ...machines.conversation import ToolRequest
 from ...machines.errors import SteersmanError
+from ...machines.form import FORM
 from ...ports.external_agent import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
@@ -88,6 +90,31 @@ class ToolReports:
         self._loop = loop
         self._progress: m.ToolProgressed | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._call = call
+        self._forms: dict[str, asyncio.Future[dict[str, Any] | None]] = {}
+        self._asked = 0
+
+    async def ask(self, form: dict[str, Any]) -> dict[str, Any] | None:
+        """Have a person fill in a form; return what was filled in, none if that was declined.
+
+        `form` is {server, message, schema}. Raises `asyncio.CancelledError` if the call ends first.
+        """
+        self._asked += 1
+        name = f"{self._call}.q{self._asked}"
+        answer: asyncio.Future[dict[str, Any] | None]
+        answer = self._forms[name] = asyncio.get_running_loop().create_future()
+        request = ToolRequest(call=name, tool=FORM, arguments=form)
+        self._send(m.AgentCalled(call=self._call, request=request, asks=True))
+        content = await answer
+        if content is not None:
+            self._send(m.AgentCallEnded(call=self._call, inner=name, status="ok"))
+        return content
+
+    def answer(self, name: str, content: dict[str, Any] | None) -> None:
+        """Take what was filled in; of a form that this call did not ask for, nothing happens."""
+        form = self._forms.pop(name, None)
+        if form is not None and not form.done():
+            form.set_result(content)
 
     def tell(self, said: m.Message) -> None:
         """Pass a report on."""
@@ -102,8 +129,10 @@ class ToolReports:
             self._send(said)
 
     def close(self) -> None:
-        """Pass on what is left."""
+        """Pass on what is left, and let go of what was asked."""
         self._pieces.close()
+        for form in self._forms.values():
+            form.cancel()
         if self._timer is not None:
             self._timer.cancel()
         self._send_progress()
@@ -204,6 +233,8 @@ class EffectExecutor:
                 agent = self.resources.model
                 if isinstance(agent, ExternalAgent):
                     agent.decide(inner, is_allowed)
+                for call in self._calls.values():
+                    call.reports.answer(inner, effect.content if is_allowed else None)
             case m.StopTool():
                 self._stop(effect, reply_to)
             case m.OpenChild():
@@ -267,6 +298,7 @@ class EffectExecutor:
             path=effect.path,
             is_again=effect.is_again,
             tell=reports.tell,
+            ask=reports.ask,
         )
         run = self._start(tool, effect, context, reply_to)
         call = self._calls[effect.call] = _RunningCall(run=run, reports=reports, latest=latest)

@@ -11,6 +11,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
+from ...gateway.wording.formats import form_lines
 from ...gateway.wording.terminal import audited, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
@@ -51,9 +52,15 @@ def card_rows(
     held = "Held: " if question["kind"] == "hold" else ""
     asker = f"{held}{asker.lower() if held and not who else asker}"
     head: Row = [(f"{asks} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
+    form = form_lines(question["arguments"]) if question["kind"] == "form" else []
+    if form:
+        head = [(f"{asks} bold", form[0]), (DIM, more)]
     bar = f"{appearance.plain('▌')} "
     room = max(1, width - len(bar))
-    rows = [*wrapped_pieces(head, room), *_what(question, change, room - 2, appearance)]
+    rows = wrapped_pieces(head, room)
+    for line in form[1:]:
+        rows += [[("", "  "), *row] for row in wrapped_pieces([("", line)], room - 2)]
+    rows += [] if form else _what(question, change, room - 2, appearance)
     rows += wrapped_pieces([(DIM, why)], room) if (why := why_asked(question)) else []
     rows += _keys_rows(keys, "bold" if is_lit else DIM, room, appearance)
     return [[(asks, bar), *row] for row in rows]

@@ -94,9 +94,17 @@ class McpRun(TaskRun):
     async def _run(self) -> m.ToolResult:
         work = asyncio.create_task(self._answer())
         stopped = asyncio.create_task(self._stopping.wait())
-        await wait_awake((work, stopped), self._server.config.timeout)
+        while True:
+            was_asking = self._is_asking
+            await wait_awake((work, stopped), self._server.config.timeout)
+            if work.done() or stopped.done() or not (was_asking or self._is_asking):
+                break  # while a person is asked, and right after it, the time does not count
         stopped.cancel()
         return work.result() if work.done() else await self._cut_off(work)
+
+    @property
+    def _is_asking(self) -> bool:
+        return self._pending is not None and self._pending.is_asking
 
     async def _answer(self) -> m.ToolResult:
         """Make the call, with a server that is started if it does not run."""
@@ -106,7 +114,8 @@ class McpRun(TaskRun):
                 if fault := self._tool.fault(self._arguments):
                     raise ToolError(fault)
                 name = self._tool.offered.name
-                self._pending = connection.call(name, self._arguments, self._report)
+                ask = self._context.ask
+                self._pending = connection.call(name, self._arguments, self._report, ask)
                 answer = await self._pending.wait()
         except ToolError as error:
             return failed(error)

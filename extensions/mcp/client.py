@@ -8,7 +8,8 @@ loop on which it is used. `connect` starts a server and lists what it offers; `t
 waiting; `aclose` ends everything. A server that has ended is started again when one of its tools is
 called, as its `McpRestart` allows. The SDK is imported, in a thread, when the first server is connected.
 
-Requests of a server, to sample, to ask the person, to list folders, are refused: nothing is offered.
+A form that a server has the person fill in is a question of the session. Its requests to sample and to
+list folders are refused: nothing is offered.
 """
 
 from __future__ import annotations

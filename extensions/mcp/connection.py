@@ -27,8 +27,10 @@ import anyio.abc
 import httpx2
 import mcp_types as types
 from mcp.client import Client, Transport
+from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -43,11 +45,15 @@ from ...ports.process.pipe import PipeProcess
 from ...ports.process.process import Processes
 from ...ports.tools.mcp_offer import McpOffer, McpPrompt, McpResource, McpServer, OfferedTool
 from ...ports.tools.text import visible
-from .foreign_schema import entries
+from .foreign_schema import entries, is_within
 from .screening import MOST, described, few, for_sdk, screened_tools
 
 Report = Callable[[float, float | None, str], None]
 """Receives a report of progress: how much is done, of how much, and a message."""
+Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Has a person fill in a form; see `ToolContext.ask`."""
+_ROUNDS = 10
+"""How often a server may want to know more before it answers one call."""
 
 _MOST_PAGES = 100
 _MOST_UNASKED = 1000
@@ -55,6 +61,8 @@ _MOST_UNASKED = 1000
 _REASON = 300  # characters of what a server says of a fault
 _CONNECT = 10.0  # seconds until a server on the web accepts
 _NAME = 200  # characters of a name or an address
+_MESSAGE, _FORM = 2_000, 20_000
+"""Characters of what a server asks, and of the schema of its form."""
 _CLOSED = "Connection closed"  # what the SDK says to all calls when a connection has ended
 
 Item = SessionMessage | Exception
@@ -85,11 +93,46 @@ class PendingCall:
     """A call that was sent to the server; `cancel` asks the server to end it."""
 
     def __init__(
-        self, connection: McpConnection, tool: str, arguments: dict[str, Any], report: Report
+        self,
+        connection: McpConnection,
+        tool: str,
+        arguments: dict[str, Any],
+        report: Report,
+        ask: Ask | None,
     ) -> None:
         self.request: types.RequestId | None = None
-        self._connection = connection
+        self._connection, self._ask = connection, ask
+        self._open = 0  # forms that a person fills in
+        self._is_between = False  # the server has answered that it wants to know more, and waits
         self._task = asyncio.create_task(self._send(tool, arguments, report))
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a person fills in a form, which takes as long as it takes."""
+        return self._open > 0
+
+    async def ask(self, asked: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
+        """Have a person fill in a form of the server, or look at an address that it names."""
+        if self._ask is None:
+            return types.ErrorData(code=types.INVALID_REQUEST, message="nobody can be asked here")
+        form: dict[str, Any] = {"server": self._connection.config.name}
+        form["message"] = visible(asked.message, _MESSAGE)
+        if isinstance(asked, types.ElicitRequestURLParams):
+            form["address"] = visible(asked.url, _MESSAGE)
+        elif is_within(asked.requested_schema, size=_FORM, depth=8):
+            form["schema"] = asked.requested_schema
+        else:
+            return types.ErrorData(code=types.INVALID_PARAMS, message="the form is too large")
+        self._open += 1
+        try:
+            content = await self._ask(form)
+        except asyncio.CancelledError:
+            return types.ElicitResult(action="cancel")
+        finally:
+            self._open -= 1
+        if content is None:
+            return types.ElicitResult(action="decline")
+        return types.ElicitResult(action="accept", content=content if "schema" in form else None)
 
     async def wait(self) -> McpAnswer:
         """Return the answer. Raises `ToolError`."""
@@ -99,8 +142,8 @@ class PendingCall:
         return self._task.result()
 
     async def cancel(self, grace: float) -> bool:
-        """Cancel the call; whether the server answers it within `grace` seconds."""
-        if self._connection.config.url:
+        """Cancel the call; whether the server answers it within `grace` seconds, or has nothing to."""
+        if self._connection.config.url or self._is_between:
             self._task.cancel()  # which the SDK tells the server
         elif self.request is not None and not self._task.done():
             cancelled = types.CancelledNotification(
@@ -110,7 +153,7 @@ class PendingCall:
             )
             await self._connection.client.session.send_notification(cancelled)
         await asyncio.wait((self._task,), timeout=grace)
-        return self._task.done() and not self._task.cancelled()
+        return self._task.done() and (self._is_between or not self._task.cancelled())
 
     async def _send(self, tool: str, arguments: dict[str, Any], report: Report) -> McpAnswer:
         _issuing.set(self)
@@ -118,18 +161,53 @@ class PendingCall:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             report(progress, total, message or "")
 
-        params = types.CallToolRequestParams(name=tool, arguments=arguments)
-        # Not `call_tool`: that one checks the answer against the server's schema of it, without bounds.
-        result: types.CallToolResult = await self._connection.answered(
-            self._connection.client.session.send_request(
-                types.CallToolRequest(params=params), _RESULT, progress_callback=progressed
-            )
-        )
+        self._connection.calls.append(self)
+        try:
+            result = await self._answered(tool, arguments, progressed)
+        finally:
+            self._connection.calls.remove(self)
         pictures: list[Picture] = []
         parts = [_block_text(block, pictures) for block in result.content]
         if not parts and result.structured_content is not None:
             parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
         return McpAnswer("\n".join(parts), tuple(pictures), bool(result.is_error))
+
+    async def _answered(
+        self, tool: str, arguments: dict[str, Any], progressed: ProgressFnT
+    ) -> types.CallToolResult:
+        """Send the call, again with what the server wanted to know first. Raises `ToolError`."""
+        params = types.CallToolRequestParams(name=tool, arguments=arguments)
+        for _ in range(_ROUNDS):
+            # Not `call_tool`: that checks the answer against the server's schema of it, without bounds.
+            result: types.CallToolResult | types.InputRequiredResult
+            result = await self._connection.answered(
+                self._connection.client.session.send_request(
+                    types.CallToolRequest(params=params), _RESULT, progress_callback=progressed
+                ),
+                takes_questions=True,
+            )
+            if isinstance(result, types.CallToolResult):
+                return result
+            told: dict[str, Any] = {}
+            self._is_between = True
+            for name, request in (result.input_requests or {}).items():
+                if not isinstance(request, types.ElicitRequest):
+                    break
+                answer = await self.ask(request.params)
+                if isinstance(answer, types.ErrorData):
+                    break
+                told[name] = answer
+            self._is_between = False
+            if len(told) < len(result.input_requests or {}):
+                break
+            params = types.CallToolRequestParams(
+                name=tool,
+                arguments=arguments,
+                input_responses=told,
+                request_state=result.request_state,
+            )
+        name = self._connection.config.name
+        raise ToolError(f"the server `{name}` asks for input, which it does not get")
 
 
 def _block_text(block: types.ContentBlock, pictures: list[Picture] | None = None) -> str:
@@ -323,6 +401,7 @@ class McpConnection:
         self._live: asyncio.Task[None] | None = None
         self._ending = asyncio.Event()
         self._is_over = asyncio.Event()
+        self.calls: list[PendingCall] = []
 
     @property
     def pid(self) -> int:
@@ -377,9 +456,11 @@ class McpConnection:
             why = f"the server `{self.config.name}` could not be used: {self.fault}"
             raise ToolError(why, self.hint)
 
-    def call(self, tool: str, arguments: dict[str, Any], report: Report) -> PendingCall:
+    def call(
+        self, tool: str, arguments: dict[str, Any], report: Report, ask: Ask | None = None
+    ) -> PendingCall:
         """Send a call of a tool, by the server's own name of it."""
-        return PendingCall(self, tool, arguments, report)
+        return PendingCall(self, tool, arguments, report, ask)
 
     async def end(self, grace: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """End the server; returns the pids that were ended, and any that survived."""
@@ -402,10 +483,12 @@ class McpConnection:
             await asyncio.wait((self._pipe.result,), timeout=grace)
         await self.end(grace)
 
-    async def answered(self, asking: Coroutine[Any, Any, Any]) -> Any:
+    async def answered(
+        self, asking: Coroutine[Any, Any, Any], *, takes_questions: bool = False
+    ) -> Any:
         """Await a result. Raises `ToolError`, with the reason when the server has ended.
 
-        Also where the server wants to know more first.
+        Also where the server wants to know more first, unless the caller `takes_questions`.
         """
         name = self.config.name
         try:
@@ -421,7 +504,7 @@ class McpConnection:
         except ValidationError as error:
             why = f"the answer of the server `{name}` is not one of the protocol: {_first(error)}"
             raise ToolError(why) from None
-        if isinstance(result, types.InputRequiredResult):
+        if isinstance(result, types.InputRequiredResult) and not takes_questions:
             raise ToolError(f"the server `{name}` asks for input, which it does not get")
         return result
 
@@ -515,6 +598,7 @@ class McpConnection:
             cache=None,
             client_info=types.Implementation(name="steersman", version=__version__),
             message_handler=self._noticed,
+            elicitation_callback=self._elicited,
         )
         async with client:
             self.client = client
@@ -546,6 +630,14 @@ class McpConnection:
             async with self.client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._on_change()
+
+    async def _elicited(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """Ask on behalf of the call that was made last: servers before 2026 do not say for which."""
+        if not self.calls:
+            return types.ErrorData(code=types.INVALID_REQUEST, message="no call is open")
+        return await self.calls[-1].ask(params)
 
     async def _noticed(self, message: types.ServerNotification | Exception) -> None:
         if isinstance(message, types.ToolListChangedNotification) and self.is_legacy:

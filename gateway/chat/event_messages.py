@@ -20,7 +20,7 @@ from ..follow import Event
 from ..library import SessionHandle
 from ..views.saved_queues import announce
 from ..wording.acknowledgement import acknowledgement, reverted_text
-from ..wording.formats import call_words
+from ..wording.formats import call_words, form_lines
 from ..wording.terminal import exposed
 from .gateway_store import OutboxMessage, Subject
 from .room import Room
@@ -120,7 +120,10 @@ class EventMessages:
         if event["kind"] == "hold":  # a button has no words
             options = ("allow", "deny")
             ways = f"allow, deny, change {json.dumps(event['arguments'])}, answer TEXT"
-        if event["kind"] != "ask":
+        if event["kind"] == "form":
+            options, ways = ("deny",), "answer TEXT, deny"
+            text = asker + "\n".join(form_lines(event["arguments"]))
+        elif event["kind"] != "ask":
             words = exposed(" ".join(call_words(event["arguments"])))
             left = len(words) - SHOWN
             shown = f"{words[:SHOWN]} … {left} more characters" if left > 0 else words

@@ -424,10 +424,12 @@ class PermissionQuestionEvent(Stamp):
 
     type: Literal["question"]
     id: str  # what an answer refers to
-    kind: Literal["permission", "hold"]  # hold: the call waits for a person, allowed or not
+    # hold: the call waits for a person, allowed or not; form: an MCP server asks, within a call
+    kind: Literal["permission", "hold", "form"]
     tool: str  # the tool's name
     arguments: Mapping[str, Any]  # what it would be called with
-    options: list[str]  # allow, always, deny; of a hold allow, change, answer, deny
+    # allow, always, deny; of a hold allow, change, answer, deny; of a form answer, deny
+    options: list[str]
     rule: str | None  # the permission rule that asks
     source: str | None  # the file of the rule
     outside: bool  # whether the call leaves the session's folder

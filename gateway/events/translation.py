@@ -20,6 +20,7 @@ from ...journal.turn_record import CallRecord
 from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.delivery import Cause
+from ...machines.form import FORM
 from ..wording.acknowledgement import accepted
 from ..wording.formats import iso
 from . import compaction
@@ -426,14 +427,18 @@ def answer_event(entry: e.Answered | e.AnswerCut, at: c.Stamp) -> list[c.AnswerE
 
 def question_asked(entry: e.QuestionAsked, at: c.Stamp) -> c.PermissionQuestionEvent:
     """Return the event of a question about a tool call."""
+    kind: Literal["permission", "hold", "form"] = "hold" if entry.is_hold else "permission"
+    options: tuple[str, ...] = m.CHOICES_OF_HOLD if entry.is_hold else m.CHOICES
+    if entry.tool == FORM:
+        kind, options = "form", m.CHOICES_OF_FORM
     return c.PermissionQuestionEvent(
         type="question",
         **at,
         id=entry.question,
-        kind="hold" if entry.is_hold else "permission",
+        kind=kind,
         tool=entry.tool,
         arguments=entry.arguments,
-        options=[*(m.CHOICES_OF_HOLD if entry.is_hold else m.CHOICES)],
+        options=[*options],
         rule=entry.rule or None,
         source=entry.source or None,
         outside=entry.is_outside,

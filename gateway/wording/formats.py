@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ...machines.form import fields_of
 from ...machines.pattern import lazy_pattern
 from ...machines.protocol import exit_words
-from .terminal import clean
+from .terminal import clean, exposed
 
 if TYPE_CHECKING:
     from ..events.contract import OwnCommandEvent, ToolEndedEvent
@@ -127,6 +128,14 @@ def call_words(arguments: Mapping[str, Any]) -> list[str]:
 def sender(user: str) -> str:
     """Return who sent something, empty where that is the owner of the session."""
     return "" if user in ("", login_name()) else " ".join(user.split())
+
+
+def form_lines(arguments: Mapping[str, Any]) -> list[str]:
+    """Say what an MCP server asks, and in a line for each field what it takes."""
+    asks = f"`{exposed(str(arguments['server']))}` asks: {exposed(str(arguments['message']))}"
+    address = [f"Open {exposed(str(arguments['address']))}"] if "address" in arguments else []
+    fields = fields_of(arguments.get("schema") or {})
+    return [asks, *address, *(exposed(field.line) for field in fields)]
 
 
 def item_line(item: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ only when every process that the run started is proven dead.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +28,8 @@ class ToolContext(Value):
     """Where a run takes place: the session and its folder, the call's id, where long output is kept.
 
     `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
-    puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on.
+    puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on, `ask`
+    has a person fill in a form, {server, message, schema}: none comes back where that is declined.
     `path` is the resolved path that the call was allowed for, empty where none was looked at.
     `limit` is how many bytes of the result the model receives. `is_again`: an earlier call of the turn
     with this tool and path failed. `alive` is the file whose time says until when commands ran.
@@ -45,6 +46,7 @@ class ToolContext(Value):
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     tell: Callable[[m.Message], None] | None = None
+    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]] | None = None
     limit: int = 12 << 10
     alive: Path | None = None
 

@@ -13,6 +13,7 @@ from ...journal.record import SessionRecord, apply
 from ...journal.store import StoredEntry
 from ...machines import protocol as m
 from ...machines.errors import UsageError
+from ...machines.form import FORM
 from ...machines.value import Value
 from .kinds import REFUSED
 
@@ -127,7 +128,8 @@ class Script:
         if not found:
             known = ", ".join(f"q{at} ({entry.question})" for at, entry in enumerate(asked, 1))
             raise UsageError(f"there was no question `{name}`", f"there were: {known or 'none'}")
-        choices = m.CHOICES_OF_HOLD if found[0].is_hold else m.CHOICES
+        asked_for = m.CHOICES_OF_FORM if found[0].tool == FORM else m.CHOICES
+        choices = m.CHOICES_OF_HOLD if found[0].is_hold else asked_for
         if choice not in choices:
             raise UsageError(
                 f"`{choice}` is no answer to `{name}`", f"there are: {', '.join(choices)}"

@@ -1,8 +1,10 @@
 """The chat screen in a real terminal: what is shown while it works, at every size."""
 
+import json
 import os
 import re
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
 from support.model_server import Text
+from support.notes_server import NOTES
 
 from .conftest import Open
 
@@ -145,7 +148,7 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
 def is_lit(terminal: Terminal) -> bool:
     """Whether the keys of a card act: they are bold then."""
     for at, row in enumerate(terminal.screen.display):
-        if (place := max(map(row.find, ("y yes, once", "y let it run")))) >= 0:
+        if (place := max(map(row.find, ("y yes, once", "y let it run", "e answer")))) >= 0:
             return bool(terminal.screen.buffer[at][place].bold)
     return False
 
@@ -245,6 +248,26 @@ def test_a_held_call_is_changed_in_the_line(stage: Stage, opened: Open) -> None:
     terminal.shows("You let `shell` run.")
     terminal.shows("✓ shell echo main")
     terminal.shows("Done.")
+
+
+def test_a_form_of_a_server_is_answered_in_the_line(stage: Stage, opened: Open) -> None:
+    """The card says what each field takes; `e` begins the line that fills it in."""
+    pytest.importorskip("mcp", reason="the extra is not installed")
+    with (stage.place.home / "config.toml").open("a") as config:
+        config.write(f"[mcp.notes]\ncommand = {json.dumps([sys.executable, str(NOTES)])}\n")
+        config.write('[permissions]\nrules = [{ tool = "mcp__*", do = "allow" }]\n')
+    stage.agent.when("work", uses(call("mcp__notes__file_note", name="milk")), says("Done."))
+    terminal = opened()
+    terminal.types("work")
+    terminal.has("`notes` asks: Where does milk go?")
+    terminal.has("folder: one of home, work (Where to put it)")
+    terminal.has("copies: a whole number, may be left out, usually 1")
+    answers(terminal, "e")
+    terminal.has_line("/answer q-t1.s1.c1.q1 answer")
+    terminal.types('{"folder": "home"}')
+    terminal.shows("`notes` got an answer.")
+    terminal.shows("Done.")
+    assert "filed milk in home, 1 times" in str(stage.requests("work")[-1].body)
 
 
 def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:

@@ -10,11 +10,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, Literal
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel, Field
 
 __all__ = ["NOTES"]
 
@@ -93,6 +97,28 @@ async def learn(ctx: Context) -> str:
     await ctx.notify_tools_changed()
     await ctx.session.send_tool_list_changed()
     return "learned"
+
+
+class Place(BaseModel):
+    """Where a note goes."""
+
+    folder: Literal["home", "work"] = Field(description="Where to put it")
+    copies: int = Field(default=1, ge=1, le=9)
+
+
+async def ask_place(name: str) -> Elicit[Place]:
+    """Ask where a note goes: since 2026 in the answer to the call, before that within it."""
+    return Elicit(f"Where does {name} go?", Place)
+
+
+@server.tool()
+async def file_note(
+    name: str, found: Annotated[ElicitationResult[Place], Resolve(ask_place)]
+) -> str:
+    """File a note, where the person says."""
+    if not isinstance(found, AcceptedElicitation):
+        return f"not filed: {found.action}"
+    return f"filed {name} in {found.data.folder}, {found.data.copies} times"
 
 
 @server.resource("note://list")

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 from collections.abc import Generator
 from datetime import datetime, timedelta
 
@@ -10,6 +11,7 @@ from blackbox.judged import GO_ON, counting, verdicts
 from blackbox.test_serve import CHOOSING
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text, Tools
+from support.notes_server import NOTES
 from support.push_service import PushService, push_service
 from support.until import until
 from web.browser import ENTER
@@ -125,6 +127,33 @@ def test_a_held_call_is_changed_on_the_page(
     one.wait("document.querySelectorAll('.turn-ended').length === 2")
     assert "it is there already" in str(server.requests[-1].body)
     assert not (place.folder / "other").exists()
+    assert one.complaints() == []
+
+
+def test_a_form_of_a_server_is_filled_in_on_the_page(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """Each field is one of the page, a choice a list; what does not fit is refused, and can be mended."""
+    pytest.importorskip("mcp", reason="the extra is not installed")
+    config = f"[mcp.notes]\ncommand = {json.dumps([sys.executable, str(NOTES)])}\nwait = 60\n"
+    config += '[permissions]\nrules = [{ tool = "mcp__*", do = "allow" }]\n'
+    call = {"tool": "mcp__notes__file_note", "arguments": {"name": "milk"}}
+    server = serve(Tools([call]), Text("Done."), rest=config)
+    web = served()
+    one = browser(web, width=390)
+    session = web.begin()
+    open_session(one, web, session)
+    say(web, session, "file it")
+    one.wait_text("notes asks", ".question")
+    one.wait_text("Where does milk go?", ".question")
+    one.type(".question input[aria-label=Copies]", "0")
+    one.click(".question button.accent")
+    one.wait_text("`folder` is missing", "body")
+    one.run("document.querySelector('.question select').value = 'work'")
+    one.run("document.querySelector('.question input').value = '2'")
+    one.click(".question button.accent")
+    one.wait("document.querySelectorAll('.turn-ended').length === 1")
+    assert "filed milk in work, 2 times" in str(server.requests[-1].body)
     assert one.complaints() == []
 
 

@@ -79,7 +79,7 @@ async def test_a_result_of_50_megabytes_is_refused(session: Session) -> None:
         (
             "asks",
             "ok",
-            "Sampling not supported; Elicitation not supported; List roots not supported",
+            "Sampling not supported; nobody can be asked here; List roots not supported",
         ),
     ],
 )

@@ -9,6 +9,9 @@ import { argumentsOf } from "./transcript.js";
 const EXACT = ["shell", "read", "list", "search", "write", "edit"];
 const alwaysWhat = (tool) => (EXACT.includes(tool) ? "Always this exact call" : "Always any call of it");
 
+/** What a server asks; an address is shown, never opened by itself. */
+const formOf = ({ message, address }) => el("div", el("p.question-text", shown(message, true)), address && el("p", el("code", shown(address, true))));
+
 export class Questions {
   constructor(session) {
     this.session = session;
@@ -24,16 +27,17 @@ export class Questions {
   ask(event, isQuiet = false) {
     if (this.cards.has(event.id)) return;
     const isStep = event.kind === "ask";
+    const isForm = event.kind === "form";
     const title = el("h2", { id: `question-${this.cards.size}-${event.id.replace(/\W/g, "")}` },
-      isStep ? "The workflow asks" : [event.asker && `${event.asker}: `, event.kind === "hold" && "Held. ", "May ", el("code", shown(event.tool, true)), " run?"]);
-    const body = isStep ? el("p.question-text", event.arguments.text) : argumentsOf(event.arguments);
+      isStep ? "The workflow asks" : isForm ? [el("code", shown(event.arguments.server, true)), " asks"] : [event.asker && `${event.asker}: `, event.kind === "hold" && "Held. ", "May ", el("code", shown(event.tool, true)), " run?"]);
+    const body = isStep ? el("p.question-text", event.arguments.text) : isForm ? formOf(event.arguments) : argumentsOf(event.arguments);
     const rule = event.rule && el("p.muted", "asked by the rule ", el("code", event.rule), event.source && ` of ${event.source}`);
     const card = el("article.question", { "aria-labelledby": title.id }, title, event.outside && chip("failed", "leaves the folder"),
       body, event.why && el("p", shown(event.why, true)), rule, this.actions(event, isStep));
     this.cards.set(event.id, card);
     this.node.append(card);
     this.node.hidden = false;
-    if (!isQuiet) announce(isStep ? `Question: ${event.arguments.text}` : `Question: may ${event.tool} run?`, true);
+    if (!isQuiet) announce(isForm ? `Question: ${event.arguments.message}` : isStep ? `Question: ${event.arguments.text}` : `Question: may ${event.tool} run?`, true);
   }
 
   actions(event, isStep) {
@@ -46,6 +50,7 @@ export class Questions {
       fill(row, event.options.map((choice) => button(choice, choice, choice === event.default ? "accent" : "plain")));
       return event.options.length ? row : this.freeText(event, row);
     }
+    if (event.kind === "form") return this.formActions(event, row, button);
     if (event.kind === "hold") return this.holdActions(event, row, reason, button);
     fill(row, button("allow", "Allow", "accent"), button("always", alwaysWhat(event.tool), "plain"), button("deny", "Deny", "danger"));
     return [row, reason];
@@ -62,6 +67,23 @@ export class Questions {
     const instead = el("button.plain", { type: "button", onclick: () => this.answer(event, "answer", reason.value, row) }, "Answer in its place");
     fill(row, run, instead, button("deny", "Deny", "danger"));
     return [text, row, reason];
+  }
+
+  /** A field for each that the form has; what is filled in is sent as JSON. */
+  formActions(event, row, button) {
+    const fields = Object.entries(event.arguments.schema?.properties || {}).map(([name, field]) => {
+      const choices = field.enum || field.oneOf?.map((one) => one.const) || (field.type === "boolean" && ["true", "false"]);
+      const about = { "aria-label": field.title || name, id: `form-${event.id.replace(/\W/g, "")}-${name.replace(/\W/g, "")}` };
+      const input = choices ? el("select", about, el("option", { value: "" }, ""), choices.map((one) => el("option", { value: one }, one))) : el("input", { type: "text", ...about });
+      input.value = field.default ?? "";
+      return { name, input, line: [el("label", { for: about.id }, field.title || name), input, field.description && el("p.muted", shown(field.description, true))] };
+    });
+    const send = el("button.accent", { type: "button", onclick: () => {
+      const filled = Object.fromEntries(fields.filter(({ input }) => input.value !== "").map(({ name, input }) => [name, input.value]));
+      this.answer(event, "answer", fields.length ? JSON.stringify(filled) : "", row);
+    } }, fields.length ? "Answer" : "Done");
+    fill(row, send, button("deny", "Decline", "danger"));
+    return [...fields.flatMap(({ line }) => line), row];
   }
 
   /** A field for an answer in one's own words; left empty it means the step's default. */
@@ -92,8 +114,7 @@ export class Questions {
       this.close(event.id, "");
     } catch (error) {
       buttons.forEach((button) => (button.disabled = false));
-      if (error.status === 409) this.close(event.id, "");
-      complain(error);
+      complain(error); // what does not fit can be mended; a question that is over goes by its event
     }
   }
 

@@ -161,7 +161,7 @@ export class SessionView {
     const isLive = this.row.open !== "no";
     if (turn?.state === "paused" && turn.question && isLive) this.questions.ask({ id: turn.question, kind: "permission", tool: "continue", arguments: { model_calls: turn.step - turn.granted } }, true);
     for (const call of Object.values(turn?.calls || {})) {
-      if (call.state === "asking" && isLive) this.questions.ask({ id: call.question, kind: call.is_hold ? "hold" : "permission", tool: call.tool, arguments: call.arguments, outside: call.is_outside }, true);
+      if (call.state === "asking" && isLive) this.questions.ask({ id: call.question, kind: call.tool === "mcp:elicitation" ? "form" : call.is_hold ? "hold" : "permission", tool: call.tool, arguments: call.arguments, outside: call.is_outside }, true);
     }
     this.drawState();
   }
