@@ -63,7 +63,7 @@ def attach(
         return ()
     found: dict[str, Attachment] = {}
     room = most
-    for name, is_meant in _names(text):
+    for name, is_meant in names_in(text):
         if read_other is not None and (other := read_other(name, min(room, largest))) is not None:
             if other.path not in found:
                 found[other.path] = other
@@ -80,7 +80,7 @@ def attach(
     return tuple(found.values())
 
 
-def _names(text: str) -> Iterator[tuple[str, bool]]:
+def names_in(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the names with an `@`, and whether each is certainly meant as a name."""
     code = [block.span() for block in _CODE.finditer(text)]
     for mention in _NAMED.finditer(text):

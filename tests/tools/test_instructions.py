@@ -95,3 +95,41 @@ def test_a_link_within_the_repository_is_followed(deep, tmp_path):
     (deep.parents[1] / "CLAUDE.md").write_text("be brief")
     (deep / "AGENTS.md").symlink_to("../../CLAUDE.md")
     assert "be brief" in read_instructions(deep, tmp_path).text
+
+
+def test_a_file_imports_others(deep, tmp_path):
+    """Each once, behind the one that names it, within the repository, and texts only."""
+    top = deep.parents[1]
+    (top / "docs").mkdir()
+    for name, text in {
+        "AGENTS.md": "Read @docs/style.md, and (@docs/more.txt). Not `@docs/code.md`, not @.env or @up.md",
+        "docs/style.md": "short words, as @more.txt says; @../AGENTS.md",
+        "docs/more.txt": "more",
+        "docs/code.md": "code",
+        ".env": "KEY=1",
+    }.items():
+        (top / name).write_text(text)
+    (tmp_path / "outside.md").write_text("outside")
+    (top / "up.md").symlink_to(tmp_path / "outside.md")
+    found = read_instructions(deep, tmp_path / "none")
+    heads = [line for line in found.text.splitlines() if line.startswith("## ")]
+    assert heads == ["## ../../AGENTS.md", "## ../../docs/style.md", "## ../../docs/more.txt"]
+    assert "KEY=1" not in found.text
+    assert found.notes == (
+        "../../up.md is not read: it is a link that leads out of the folder.",
+    )
+    assert "../../docs/more.txt (4 characters)" in found.told()
+
+
+def test_imports_end(deep, tmp_path):
+    """What imports itself, or the next one for ever, is read to a bound, and no more than there is room."""
+    for number in range(9):
+        (deep / f"n{number}.md").write_text(f"{number} @n{number + 1}.md @n{number}.md")
+    (deep / "AGENTS.md").write_text("@n0.md")
+    found = read_instructions(deep, tmp_path)
+    assert found.told().count("characters") == 6
+    (deep / "n0.md").write_text("x\n" * 9_000)
+    found = read_instructions(deep, tmp_path, limit=1_000)
+    assert "n0.md (" in found.told()
+    assert ", cut)" in found.told()
+    assert len(found.text) < 1_000 + len(HEAD) + 100
