@@ -17,13 +17,11 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "work"))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "peers"))
 
 import results
-from agents import AGENTS, PEERS, Agent, Missing
+from agents import AGENTS, Agent, Missing
 from plan import KINDS, REVISION, Case, draw
 from table import machine
 from trial import try_case
 from verdict import judge
-
-RESULTS = PEERS / "survival" / "results.jsonl"
 
 
 def say(text: str) -> None:
@@ -103,7 +101,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the plan")
     parser.add_argument("--cases", type=int, default=len(KINDS), help="how many of the plan")
     parser.add_argument("--case", type=int, help="only this one, again; show the trajectory")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="JSON lines")
+    parser.add_argument("--results", type=Path, default=results.TRIALS, help="JSON lines")
     parser.add_argument("--keep", type=Path, help="a folder for homes and folders of the trials")
     parser.add_argument("--report", action="store_true", help="only report what is kept")
     parser.add_argument("--write", action="store_true", help="write docs/survival.md, too")

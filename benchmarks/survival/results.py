@@ -10,14 +10,29 @@ from typing import Any
 from plan import KINDS, REVISION
 from verdict import FIGURES, Verdict, judge
 
-__all__ = ["KEPT", "MOST_DAYS", "PAGE", "Summary", "append", "page", "read", "summary", "tables"]
+__all__ = [
+    "KEPT",
+    "MOST_DAYS",
+    "PAGE",
+    "TRIALS",
+    "Summary",
+    "append",
+    "page",
+    "read",
+    "summary",
+    "tables",
+]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KEPT = CHECKOUT / "benchmarks" / "figures" / "survival.json"
 """What docs/survival.md is made of; it has the day and the versions."""
+TRIALS = KEPT.with_name("survival-trials.jsonl")
+"""Every trial, with what was seen: a figure can be looked up, and judged anew."""
 PAGE = CHECKOUT / "docs" / "survival.md"
 MOST_DAYS = 30
 """Days that the page may be old: others improve, and a page that is older does them wrong."""
+MOST_CASES = 8
+"""Numbers of cases that a figure of the page names; the kept trials have all."""
 Data = dict[str, Any]
 _TEXT = Path(__file__).with_name("page.txt")
 
@@ -102,8 +117,9 @@ def _cell(agent: Summary, figure: str) -> str:
     count = agent.counts.get(figure, 0)
     once = agent.once.get(figure, [])
     cases = agent.cases.get(figure, [])
-    numbers = ", ".join(f"{number}?" if number in once else str(number) for number in cases)
-    return f"{count} ({numbers})" if count else "0"
+    shown = [f"{number}?" if number in once else str(number) for number in cases[:MOST_CASES]]
+    more = ["…"] * (len(cases) > MOST_CASES)
+    return f"{count} ({', '.join([*shown, *more])})" if count else "0"
 
 
 def tables(agents: list[Summary]) -> tuple[str, str]:
