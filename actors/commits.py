@@ -165,6 +165,7 @@ class Commits:
 def row_of(record: SessionRecord) -> SessionRow:
     """Return what a list of sessions shows of this one."""
     queue, run = record.queue, record.run
+    is_over = record.state == "finalized"  # what waited in it ended with it
     return SessionRow(
         session=record.id,
         folder=record.folder,
@@ -175,8 +176,8 @@ def row_of(record: SessionRecord) -> SessionRow:
         created=record.created,
         updated=record.updated,
         seq=record.seq,
-        waiting=queue.pending_count,
-        interrupted=sum(item.state == "interrupted" for item in queue.special()),
+        waiting=0 if is_over else queue.pending_count,
+        interrupted=sum(item.state == "interrupted" and not is_over for item in queue.special()),
         asking=record.asking,
         is_held=queue.state == "held",
         parent=record.parent,

@@ -285,8 +285,8 @@ def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
 
 
 def _clear(record: SessionRecord) -> Decision:
-    live = record.queue.live()
-    gone = [item for item in live if not objection(item, "withdraw")]
+    there = (*record.queue.live(), *record.queue.aside())
+    gone = [item for item in there if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
     entries = tuple(e.Withdrawn(item=item.id) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])

@@ -259,6 +259,7 @@ def take_back(record: SessionRecord, now: float, environment: Environment) -> De
         return Decision(entries=off) + queueing.take_back(record, now)
     key = f"undo-{newest.id}"
     stopped = None if planned else record.turns.get(newest.turn)
+    stopped = stopped if stopped is not None and record.queue.is_live(stopped.item) else None
     matched = newest.order.routed.matched
     order = m.Enqueue(
         said=replace(newest.order.said, client_id=key),

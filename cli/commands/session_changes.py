@@ -119,7 +119,7 @@ def export_session(
             try:
                 write_new(file, lines)
             except OSError as error:
-                hint = "name a file that does not exist yet"
+                hint = "name a file that does not exist yet, in a folder that does"
                 raise SteersmanError(f"`{file}` was not written: {error.strerror}", hint) from error
             signature = f", signed in {sign(file, key)}" if key is not None else ""
             warn(f"{row.session}: {file}{signature}")

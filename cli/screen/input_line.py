@@ -39,6 +39,9 @@ from .screen import Screen
 from .status import Status
 from .terminal import copy_text
 
+BEGUN = (f"{AGAIN} ", "/answer ")
+"""With what the lines begin that a key begins: Esc takes them away, and stops nothing."""
+
 Work = Callable[[], None]
 
 
@@ -341,11 +344,12 @@ class InputLine:
         return found is not None or self._edited is not None
 
     def give_back(self) -> bool:
-        """Cancel the edit; False if no message is edited."""
-        if self._edited is None:
+        """Cancel the edit of a message, or of a line that a key has begun; False if there is none."""
+        if self._edited is not None:
+            self._edited = None
+            self._conversation.edit(None)
+        elif not self.buffer.text.startswith(BEGUN):
             return False
-        self._edited = None
-        self._conversation.edit(None)
         self.buffer.reset()
         return True
 

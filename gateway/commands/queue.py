@@ -157,8 +157,9 @@ def clear_queue(client: SessionClient) -> Reply:
 
     Example: steersman queue clear
     """
-    live = client.record().queue.live() if client.is_open else []
-    begun = {item.number for item in live if item.state == "interrupted"}
+    queue = client.record().queue if client.is_open else None
+    there = [*queue.live(), *queue.aside()] if queue else []
+    begun = {item.number for item in there if item.state in ("interrupted", "superseded")}
     answer = saved_queue.change(client, m.QueueChange(op="clear"))
     gone = set[int](answer.get("withdrawn", ()))
     counts = (("waiting", len(gone - begun)), ("interrupted", len(gone & begun)))

@@ -64,9 +64,14 @@ def restore_queue(
         return Reply(data=data, text=f"Nothing is saved here.{text}")
     if session and not _is_new(client):
         return _bring(client, found, way_of(merge, replace, keep))
+    before = client.session
     if session and (refused := _go_there(client, found)) is not None:
         return refused
-    return _listed({**found.view(), "restored": len(found.items) if session else 0})
+    listed = _listed({**found.view(), "restored": len(found.items) if session else 0})
+    if client.session != before:
+        went = f"Session {client.session}; {before} was left, everything in it is kept."
+        listed = Reply(data=listed.data, text=f"{went}\n{listed.text}")
+    return listed
 
 
 def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
@@ -107,11 +112,11 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
         return found
     if found is not None:
         return _discard(client, found)
-    before = client.queue()["items"]
+    before = client.queue(is_all=True)["items"]
     answer = client.ask(m.QueueChange(op="clear"))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Nothing was discarded: {answer.get('reason')}.")
-    left = {item["id"] for item in client.queue()["items"]}
+    left = {item["id"] for item in client.queue(is_all=True)["items"]}
     gone = [item["number"] for item in before if item["id"] not in left]
     text = f"Discarded {counted(len(gone), 'item')}." if gone else "Nothing is saved."
     return Reply(data={"withdrawn": gone}, text=text)

@@ -88,6 +88,8 @@ def resume(
     store, here = client.store, client.session
     if not session:
         return _listed(resumable(store, client.view.redactor, here))
+    if session == here:
+        return Reply(ok=False, text=f"This is session {here}. `/resume` lists the others.")
     rows = [row for row in store.sessions() if row.seq and row.session != here and not row.parent]
     try:
         wanted = find_session(rows, chosen(resumable(store, client.view.redactor, here), session))

@@ -66,8 +66,13 @@ def item_view(item: ItemRecord, *, is_held: bool) -> c.QueueItem:
 
 def _is_held(queue: QueueRecord, item: ItemRecord) -> bool:
     """Whether a message waits for a person's word; a steer does when its turn was stopped."""
-    is_left = item.state == "pending" and item.is_steer and queue.state == "held"
-    return queue.holds(item) or (is_left and all(it.state != "running" for it in queue.special()))
+    if item.state != "pending" or not item.is_steer:
+        return queue.holds(item)
+    begun = queue.special()
+    cut_off = (*(one for one in begun if one.state == "interrupted"), *queue.superseded())
+    if any(one.turn == item.for_turn for one in cut_off if one.turn):
+        return True
+    return queue.state == "held" and all(one.state != "running" for one in begun)
 
 
 def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:

@@ -13,7 +13,7 @@ from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.store import Lease, Store
 from ...machines import protocol as m
-from ...machines.errors import UnknownSession
+from ...machines.errors import UnknownSession, UsageError
 from ...machines.lifecycles import RUN
 from ...machines.permission_mode import mode_named
 from ...ports.instructions import CHANGED
@@ -158,7 +158,11 @@ class Host:
         """Take up a session; nothing in it runs until a command starts it. `servers` as for `begin`.
 
         Messages that wait in its mailbox are queued before that, or with `hears_mail` said after it.
+        Raises `SteersmanError`, also for a session that is finalized.
         """
+        if self.store.row(session).state == "finalized":
+            reads = f"`steersman sessions show {session}` prints it"
+            raise UsageError(f"session `{session}` is finalized", f"{reads}, {m.ANOTHER_CHAT}")
         self._welcome()
         if not hears_mail and self.store.unconsumed(session):
             self.take_in(session)

@@ -237,7 +237,7 @@ def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True
             f"📥 {found}" if can_utf8 else found,
             *choices(saved, now),
             *(["`/queue restore --list` lists all"] if len(saved) == LISTED else []),
-            "Use `/queue restore ID` to list one, `/queue resume ID` to continue it, "
+            "Use `/queue restore ID` to go to one, `/queue resume ID` to continue it, "
             "or `/queue discard ID` to delete it",
         )
     )

@@ -102,8 +102,10 @@ class Inputs:
                         if not isinstance(other, e.Withdrawn):
                             yield from self._candidates(other)
                             break
+                yield m.QueueChange(
+                    op="clear"
+                )  # taken back one by one, a steer might run in between
                 yield m.QueueChange(op="withdraw", number=number)
-                yield m.QueueChange(op="clear")
             case e.EditBegun():
                 yield m.QueueChange(op="begin_edit", number=number, editor=entry.editor)
             case e.EditEnded() if item is not None:

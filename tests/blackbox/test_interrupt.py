@@ -257,3 +257,25 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     chat.wait("turn_ended", status="completed")
     assert "and lint all of it" in str(server.requests[-1].body["messages"])
     chat.close()
+
+
+def test_what_is_discarded_is_offered_by_nobody(place: Place, serve, gate: Gate) -> None:
+    """A replaced turn's message and its steer go, too; neither resume nor undo brings one back."""
+    serve(Tools([gate.call]), Text("Done."), Hang(), Text("Done.", times=0))
+    chat = place.chat("--yes")
+    chat.send("the first task")
+    gate.wait()
+    chat.send("and lint it")
+    chat.wait("accepted", **{"as": "steer"})
+    chat.send("stop that and do the other")
+    chat.wait("turn_ended", status="completed")
+    assert chat.ask("/queue discard")["text"] == "Discarded 2 items."
+    assert chat.ask("/queue resume")["text"] == "Nothing waits."
+    assert chat.ask("/queue list --all")["data"]["items"] == []
+    chat.send("a third")
+    chat.wait("turn_started")
+    chat.send("just stop")
+    chat.wait("stopped")
+    assert chat.ask("/queue discard")["text"] == "Discarded 1 item."
+    assert "/queue resume continues it" not in chat.ask("/undo")["text"]
+    chat.close()

@@ -274,3 +274,25 @@ def test_an_exported_session_is_a_test_of_an_agent(place: Place, serve: Any) -> 
     assert ran.returncode == 0, ran.stderr
     assert "replayed  ended: shell: denied" in ran.stdout
     assert 'recorded  called: shell {"command": "echo 0 >> log.txt"}' in ran.stdout
+
+
+def test_what_was_discarded_at_once_is_so_again(place: Place, serve) -> None:
+    """A steer of a stopped turn, another stopped turn, and then all of it is taken back."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}], times=0))
+    chat = place.chat("--yes")
+    chat.send("build it")
+    chat.wait("tool_started")
+    chat.send("with tests")
+    chat.wait("accepted", text="with tests")
+    for order in ("/stop", "/queue add something else"):
+        chat.send(order)
+    chat.wait("stopped")
+    chat.send("/queue resume 3")
+    chat.wait("tool_started")
+    chat.send("/stop")
+    chat.wait("stopped")
+    assert chat.ask("/queue discard")["data"]["withdrawn"] == [1, 3, 2]
+    assert chat.close() == 0
+    again = place.run("sessions", "replay", chat.session, "--yes")
+    assert again.returncode == 0, again.stdout
+    assert "decided as recorded" in again.stdout

@@ -166,6 +166,34 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     assert {row["id"]: row["state"] for row in rows} == {first.session: "left"}
 
 
+def test_what_is_over_cannot_be_resumed(place: Place, serve) -> None:
+    """That is said at once, and the chat stays where it is; what waited there is counted no more."""
+    serve(Text("Hello.", times=0))
+    chat = place.chat()
+    first = chat.session
+    chat.send("hello")
+    chat.wait("turn_ended")
+    assert f"This is session {first}" in chat.ask(f"/resume {first}")["text"]
+    chat.ask("/queue hold")
+    chat.ask("/queue add later")
+    chat.ask("/queue hold")
+    chat.send("/new --yes")
+    chat.wait("session_finalized", session=first)
+    refused = chat.ask(f"/resume {first}")
+    assert (refused["ok"], f"session `{first}` is finalized" in refused["text"]) == (False, True)
+    chat.send("still here")
+    assert chat.wait("turn_ended")["session"] not in ("", first)
+    assert chat.close() == 0
+    ran = place.run("chat", "--resume", first, "hello")
+    assert (ran.returncode, f"session `{first}` is finalized" in ran.stderr) == (2, True)
+    (row,) = (
+        row
+        for row in json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+        if row["id"] == first
+    )
+    assert (row["state"], row["waiting"], row["interrupted"]) == ("finalized", 0, 0)
+
+
 @pytest.mark.nightly
 def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> None:
     """Each has its story by its number or its receipt: who said it, what became of it, and why."""

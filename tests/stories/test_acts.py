@@ -106,7 +106,7 @@ LIVE = (
     Act("interrupt", "look at b", "model_called", by="interrupt"),
     Act("later", "later", "queued", by="queue"),
     Act("stop", "/stop", "stopped"),
-    Act("resume one", "/queue resume 8", "model_called"),
+    Act("resume one", "/queue resume 2", "model_called"),
     Act("b is done, and later", "open b", "turn_ended", times=2),
     Act("ask 1", "ask 1", "question_asked"),
     Act("allow once", "/answer QUESTION allow", "turn_ended"),

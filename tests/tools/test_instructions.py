@@ -102,7 +102,7 @@ def test_a_file_imports_others(deep, tmp_path):
     top = deep.parents[1]
     (top / "docs").mkdir()
     for name, text in {
-        "AGENTS.md": "Read @docs/style.md, and (@docs/more.txt). Not `@docs/code.md`, not @.env or @up.md",
+        "AGENTS.md": "Read @docs/style.md, (@docs/more.txt). Not `@docs/code.md`, @.env or @up.md",
         "docs/style.md": "short words, as @more.txt says; @../AGENTS.md",
         "docs/more.txt": "more",
         "docs/code.md": "code",
@@ -115,14 +115,12 @@ def test_a_file_imports_others(deep, tmp_path):
     heads = [line for line in found.text.splitlines() if line.startswith("## ")]
     assert heads == ["## ../../AGENTS.md", "## ../../docs/style.md", "## ../../docs/more.txt"]
     assert "KEY=1" not in found.text
-    assert found.notes == (
-        "../../up.md is not read: it is a link that leads out of the folder.",
-    )
+    assert found.notes == ("../../up.md is not read: it is a link that leads out of the folder.",)
     assert "../../docs/more.txt (4 characters)" in found.told()
 
 
 def test_imports_end(deep, tmp_path):
-    """What imports itself, or the next one for ever, is read to a bound, and no more than there is room."""
+    """What imports itself, or the next one for ever, is read to a bound, and as far as there is room."""
     for number in range(9):
         (deep / f"n{number}.md").write_text(f"{number} @n{number + 1}.md @n{number}.md")
     (deep / "AGENTS.md").write_text("@n0.md")
