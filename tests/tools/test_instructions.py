@@ -100,12 +100,12 @@ def test_a_link_within_the_repository_is_followed(deep, tmp_path):
 def test_a_file_imports_others(deep, tmp_path):
     """Each once, behind the one that names it, within the repository, and texts only."""
     top = deep.parents[1]
-    (top / "docs").mkdir()
+    (top / "guides").mkdir()
     for name, text in {
-        "AGENTS.md": "Read @docs/style.md, (@docs/more.txt). Not `@docs/code.md`, @.env or @up.md",
-        "docs/style.md": "short words, as @more.txt says; @../AGENTS.md",
-        "docs/more.txt": "more",
-        "docs/code.md": "code",
+        "AGENTS.md": "Read @guides/style.md, (@guides/more.txt). Not `@guides/code.md`, @.env or @up.md",
+        "guides/style.md": "short words, as @more.txt says; @../AGENTS.md",
+        "guides/more.txt": "more",
+        "guides/code.md": "code",
         ".env": "KEY=1",
     }.items():
         (top / name).write_text(text)
@@ -113,10 +113,10 @@ def test_a_file_imports_others(deep, tmp_path):
     (top / "up.md").symlink_to(tmp_path / "outside.md")
     found = read_instructions(deep, tmp_path / "none")
     heads = [line for line in found.text.splitlines() if line.startswith("## ")]
-    assert heads == ["## ../../AGENTS.md", "## ../../docs/style.md", "## ../../docs/more.txt"]
+    assert heads == ["## ../../AGENTS.md", "## ../../guides/style.md", "## ../../guides/more.txt"]
     assert "KEY=1" not in found.text
     assert found.notes == ("../../up.md is not read: it is a link that leads out of the folder.",)
-    assert "../../docs/more.txt (4 characters)" in found.told()
+    assert "../../guides/more.txt (4 characters)" in found.told()
 
 
 def test_imports_end(deep, tmp_path):
