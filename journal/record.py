@@ -276,6 +276,15 @@ def without_conversation(record: SessionRecord) -> SessionRecord:
 _OF_LOST_CHILD = EntryKinds[e.ChildInterrupted | e.ChildEnded](e.ChildInterrupted | e.ChildEnded)
 
 
+def _is_look(record: SessionRecord, entry: e.Entry) -> bool:
+    """Whether an entry is of a revert that only looks: nobody has worked in the session by that."""
+    if not isinstance(entry, e.RevertEntry):
+        return False
+    known = record.reverts.get(entry.id)
+    asked = known.asked if known is not None else entry
+    return isinstance(asked, e.RevertAsked) and asked.is_dry_run
+
+
 def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     """Fold one entry into the record: assign its fields, and change nothing that they refer to.
 
@@ -285,7 +294,7 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     if seq != record.seq + 1:
         raise StoreDamaged(f"entry {seq} follows entry {record.seq}: the journal has a gap")
     record.seq = seq
-    record.updated = time
+    record.updated = record.updated if _is_look(record, entry) else time
     if record.run is not None:
         record.run = apply_to_run(record.run, entry, time)
     if isinstance(entry, e.RunEntry):

@@ -485,3 +485,15 @@ def test_files_and_folders_are_taken_back_however_they_are_named(place: Place, s
             True,
         )
     assert chat.close() == 0
+
+
+def test_a_dry_run_leaves_the_newest_session_the_newest(place: Place, serve) -> None:
+    """To look what a revert of an old session would do is no work in it: `last` means the same."""
+    serve(Text("Hello.", times=0))
+    for _ in range(2):
+        assert place.run("chat", "hello").returncode == 0
+    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    newest, oldest = (row["id"] for row in rows)
+    assert "nothing to revert" in place.run("sessions", "revert", oldest, "--dry-run").stdout
+    again = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert [row["id"] for row in again] == [newest, oldest]
