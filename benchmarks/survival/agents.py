@@ -60,7 +60,7 @@ class Agent:
 
     def prepare(self, place: Path, url: str, mark: str) -> None:
         """Write the settings of a case into `place`; the model is at `url`, `mark` in the environment."""
-        self.home, self.folder = place / "home", place / "work"
+        self.home, self.folder = place / "home", place / "project"
         cache = PEERS / "survival-cache" / self.name.replace(" ", "-")
         for path in (self.home, self.folder, cache):
             path.mkdir(parents=True, exist_ok=True)

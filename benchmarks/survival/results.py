@@ -53,7 +53,8 @@ def append(path: Path, line: Data) -> None:
     """Keep one trial."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        said = json.dumps(line, ensure_ascii=False)
+        file.write(said.replace(str(Path.home()), "~") + "\n")
 
 
 @dataclass
@@ -71,8 +72,8 @@ class Summary:
     seconds: float | None = None
     worst: float | None = None
     counts: dict[str, int] = field(default_factory=dict[str, int])
-    cases: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    once: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    cases: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    once: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     kinds: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
@@ -85,8 +86,8 @@ def summary(name: str, cannot: str, lines: list[Data]) -> Summary:
         if line["version"] == version:
             verdicts.setdefault((line["seed"], line["number"]), []).append(judge(line["seen"]))
     took: list[float] = []
-    for (_, number), tries in sorted(verdicts.items(), key=lambda item: item[0]):
-        verdict = tries[0]
+    for (seed, number), tries in sorted(verdicts.items(), key=lambda item: item[0]):
+        verdict, case = tries[0], str(number) if seed == 1 else f"{number}/{seed}"
         if not verdict.was_tried:
             continue
         found.tried += 1
@@ -96,9 +97,9 @@ def summary(name: str, cannot: str, lines: list[Data]) -> Summary:
         for figure in FIGURES:
             if count := getattr(verdict, figure):
                 found.counts[figure] = found.counts.get(figure, 0) + count
-                found.cases.setdefault(figure, []).append(number)
+                found.cases.setdefault(figure, []).append(case)
                 if any(not getattr(later, figure) for later in tries[1:]):
-                    found.once.setdefault(figure, []).append(number)
+                    found.once.setdefault(figure, []).append(case)
                 if figure not in of_kind:
                     of_kind.append(figure)
     if took:
@@ -117,7 +118,7 @@ def _cell(agent: Summary, figure: str) -> str:
     count = agent.counts.get(figure, 0)
     once = agent.once.get(figure, [])
     cases = agent.cases.get(figure, [])
-    shown = [f"{number}?" if number in once else str(number) for number in cases[:MOST_CASES]]
+    shown = [f"{case}?" if case in once else case for case in cases[:MOST_CASES]]
     more = ["…"] * (len(cases) > MOST_CASES)
     return f"{count} ({', '.join([*shown, *more])})" if count else "0"
 

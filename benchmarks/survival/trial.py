@@ -64,9 +64,9 @@ class Trial:
 
     def run(self) -> Data:
         """Have the case, and resume the conversation; return what was seen, for a JSON line."""
-        (self.place / "work").mkdir()
-        shutil.copy(_SCRIPT, self.place / "work")
-        (self.place / "work" / "log").touch()
+        (self.place / "project").mkdir()
+        shutil.copy(_SCRIPT, self.place / "project")
+        (self.place / "project" / "log").touch()
         marks = {"m1": self.case.steps}
         with ScriptedServer() as server:
             self.agent.prepare(self.place, server.url, self.mark)
@@ -204,14 +204,14 @@ class Trial:
     def _log(self) -> list[list[Any]]:
         """Return what the steps wrote: word, step, pid, seconds since the epoch."""
         found: list[list[Any]] = []
-        for line in (self.place / "work" / "log").read_text().splitlines():
+        for line in (self.place / "project" / "log").read_text().splitlines():
             words = line.split()
             if len(words) == 4:
                 found.append([words[0], words[1], int(words[2]), round(float(words[3]), 3)])
         return found
 
     def _began(self, step: str, word: str = "begin") -> bool:
-        return f"{word} {step} " in (self.place / "work" / "log").read_text()
+        return f"{word} {step} " in (self.place / "project" / "log").read_text()
 
     def _until(self, is_so: Any) -> None:
         until = time.monotonic() + LIMIT
@@ -233,7 +233,7 @@ class Trial:
         for mark, steps in marks.items():
             for number in range(1, steps + 1):
                 step = f"{mark}.{number}"
-                path = self.place / "work" / f"{step}.txt"
+                path = self.place / "project" / f"{step}.txt"
                 there = path.read_text() if path.exists() else None
                 right = f"step {step}\n"
                 found[step] = "missing" if there is None else "right" if there == right else "wrong"
