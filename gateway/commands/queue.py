@@ -48,7 +48,7 @@ def list_queue(
     lines = [_line(item) for item in items]
     if data["state"] == "held" and any(item["state"] != "running" for item in items):
         lines.append("Held. /queue resume runs them.")
-    if aside := [] if is_all else client.record().queue.aside():
+    if aside := client.record().queue.aside() if client.is_open and not is_all else []:
         lines.append(_set_aside(aside, is_alone=False))
     return Reply(data=data, text="\n".join(lines))
 

@@ -225,11 +225,8 @@ def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) ->
     assert len(server.requests) == 2
 
 
-def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
-    place: Place, serve, gate: Gate
-) -> None:
-    """They wait with its message: the list says so, a steer's number names it, and both are resumed."""
-    server = serve(Tools([gate.call]), Stall("I do "), Text("Done.", times=0))
+def replaced(place: Place, gate: Gate) -> Chat:
+    """Have a message replace a turn for which a steer waits."""
     chat = place.chat("--yes")
     chat.send("the first task")
     gate.wait()
@@ -237,6 +234,15 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     chat.wait("accepted", **{"as": "steer"})
     chat.send("stop that and do the other")
     assert chat.wait("interrupted")["replaced"] == 1
+    return chat
+
+
+def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
+    place: Place, serve, gate: Gate
+) -> None:
+    """They wait with its message: the list says so, a steer's number names it, and both are resumed."""
+    server = serve(Tools([gate.call]), Stall("I do "), Text("Done.", times=0))
+    chat = replaced(place, gate)
     chat.wait("text")
     said = chat.ask("/queue")["text"]
     assert "`/queue resume 1` runs #1 again, which a message replaced, with #2." in said
@@ -262,12 +268,7 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
 def test_what_is_discarded_is_offered_by_nobody(place: Place, serve, gate: Gate) -> None:
     """A replaced turn's message and its steer go, too; neither resume nor undo brings one back."""
     serve(Tools([gate.call]), Text("Done."), Hang(), Text("Done.", times=0))
-    chat = place.chat("--yes")
-    chat.send("the first task")
-    gate.wait()
-    chat.send("and lint it")
-    chat.wait("accepted", **{"as": "steer"})
-    chat.send("stop that and do the other")
+    chat = replaced(place, gate)
     chat.wait("turn_ended", status="completed")
     assert chat.ask("/queue discard")["text"] == "Discarded 2 items."
     assert chat.ask("/queue resume")["text"] == "Nothing waits."

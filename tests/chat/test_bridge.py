@@ -1,7 +1,9 @@
 """Rooms and sessions: everything that no platform does by itself, on a platform in memory."""
 
 import asyncio
+import json
 import sqlite3
+import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -12,6 +14,7 @@ from blackbox.conftest import Serve
 from support.chat_platform import Server, ServerPlatform
 from support.driver import Place
 from support.model_server import Door, Hang, Text, Tools
+from support.notes_server import NOTES
 from support.patience import seconds
 
 import steersman
@@ -212,6 +215,31 @@ def test_a_question_is_answered_by_a_button_of_whoever_may(desk: Desk) -> None:
 
     play(story())
     assert (desk.place.folder / "out").exists()
+
+
+def test_a_form_of_a_server_is_filled_in_by_a_reply(desk: Desk) -> None:
+    """The room is told what each field takes; what does not fit is refused, and may be mended."""
+    pytest.importorskip("mcp", reason="the extra is not installed")
+    command = json.dumps([sys.executable, str(NOTES)])
+    rules = '[permissions]\nrules = [{ tool = "mcp__*", do = "allow" }]\n'
+    rest = f"\n[mcp.notes]\ncommand = {command}\nwait = {seconds(60)}\n{rules}"
+    call = {"tool": "mcp__notes__file_note", "arguments": {"name": "milk"}}
+    model = desk.answers(Tools([call]), Text("Filed."), rest=rest)
+
+    async def story() -> None:
+        server = Server()
+        async with desk.gateway(server, has_choices=True):
+            await server.say("@ann", "file it")
+            await server.seen("folder: one of home, work")
+            message, asked = server.find("Where does milk go?")
+            assert asked.choices == ("deny",)
+            await server.say("@ann", 'answer {"folder": "car"}', to=message)
+            await server.seen("`folder` has to be one of home, work")
+            await server.say("@ann", 'answer {"folder": "home"}', to=message)
+            await server.seen("Filed.")
+
+    play(story())
+    assert "filed milk in home, 1 times" in str(model.requests[-1].body["messages"])
 
 
 def test_a_reply_is_an_answer_as_it_was_written(desk: Desk) -> None:
