@@ -48,11 +48,10 @@ class Queue(Member):
 
     def _look_after_provider(self) -> None:
         """Go on with a turn that waited for its provider when the program died, in time."""
-        until = turning.provider_until(self.record)
-        if not until or self.environment.is_offline:
+        left = turning.left_after_crash(self.record, self.system.now())
+        if left is None or self.environment.is_offline:
             return
-        left = until - self.system.now()
-        if left > 0:
+        if left:
             self.decide(Decision(effects=(turning.look_later(left),)))
         else:
             self.ledger.tell("session", m.ResumeQueue())

@@ -111,6 +111,8 @@ class TurnRecord(Value):
     """The question whether it goes on, while it is paused."""
     until: float = 0.0
     """When it asks its model again, in seconds since 1970, if it waits for its provider."""
+    wait: float = 0.0
+    """How long that was to be, in seconds."""
     granted: int = 0
     """Model calls that a person granted beyond the limit."""
     usage: Usage = field(default_factory=Usage)
@@ -171,7 +173,8 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
             over: dict[str, Any] = {"reason": entry.reason, "sent": 0, "is_spent": True}
             return move_turn(turn, "model_failed", time, **over)
         case e.ModelAwaited():
-            return move_turn(turn, "wait", time, sent=0, until=entry.until)
+            wait = entry.until - time
+            return move_turn(turn, "wait", time, sent=0, until=entry.until, wait=wait)
         case e.ModelAskedAgain():
             return move_turn(turn, "ask_again", time, until=0.0)
         case e.CompactionBegun():

@@ -195,22 +195,31 @@ def again(turn: TurnRecord, now: float) -> Decision:
     """Ask the model again if the time has come; else look again later, as the machine may sleep."""
     if turn.state != "waiting":
         return NOTHING
-    if now >= turn.until:
-        return Decision(entries=(e.ModelAskedAgain(turn=turn.id),))
-    return Decision(effects=(look_later(turn.until - now),))
+    if left := _left(turn, now):
+        return Decision(effects=(look_later(left),))
+    return Decision(entries=(e.ModelAskedAgain(turn=turn.id),))
 
 
-def provider_until(record: SessionRecord) -> float:
-    """Return when the turn goes on that waited for its provider when the program died; 0: none does.
+def _left(turn: TurnRecord, now: float) -> float:
+    """Return the seconds until a provider takes calls again; 0 also where the clock was set back.
 
-    It is in seconds since 1970. A child goes on with the turn of its parent.
+    No more can be left than the whole wait was.
+    """
+    left = turn.until - now
+    return left if 0 < left <= turn.wait else 0.0
+
+
+def left_after_crash(record: SessionRecord, now: float) -> float | None:
+    """Return after how many seconds a turn goes on that waited when the program died; none if none does.
+
+    A child goes on with the turn of its parent.
     """
     turn = record.turns.get(record.turn)
     if turn is None or record.parent or record.state != "idle" or turn.cause != "crash":
-        return 0.0
+        return None
     item = record.queue.items.get(turn.item)
     is_there = item is not None and item.state == "interrupted"
-    return turn.until if is_there else 0.0
+    return _left(turn, now) if is_there and turn.until else None
 
 
 def look_later(seconds: float) -> m.SetTimer:

@@ -63,6 +63,18 @@ def test_no_turn_waits_longer_than_it_may(wait_minutes: float, again: float) -> 
     assert [entry.status for entry in entries(made, e.TurnEnded)] == ["failed"]
 
 
+@pytest.mark.parametrize("days", [-60.0, 60.0])
+def test_a_clock_that_is_set_makes_no_wait_longer(days: float) -> None:
+    """Back or forth: the model is asked again at the latest when the whole wait has passed."""
+    made = refused()
+    run(made, has(made, e.ModelAwaited))
+    began = made.timeline.now
+    made.timeline.leap(days * 24 * HOUR)
+    run(made, has(made, e.ModelAskedAgain))
+    assert made.timeline.now - began <= HOUR + 1.0
+    finish(made)
+
+
 def test_a_stop_ends_the_wait() -> None:
     """At once, and nothing is asked afterwards."""
     made = refused()
