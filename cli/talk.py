@@ -97,29 +97,42 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
 
 
 class HeldNotice:
-    """Reports that messages are held, when their number has risen."""
+    """Reports that messages are held, when their number has risen.
+
+    While the next message is about to start in an open queue, more may be held by the same stop:
+    that is reported with the change of the queue that follows.
+    """
 
     def __init__(self) -> None:
-        self._count = 0
+        self._told = 0
         self._items: list[QueueItem] = []
 
     def hear(self, event: Event) -> str:
         """Take in an event; return the notice for it, or an empty text."""
-        before = self._count
         match event["type"]:
             case "session_started":
-                self._count, self._items = 0, []
+                self._told, self._items = 0, []
             case "recovered":
-                self._take(event["items"])
+                self._items = event["items"]
+                self._told = self._held
             case "queue":
-                self._take(items_after(self._items, event))
+                self._items = items_after(self._items, event)
+                return self._risen(event)
             case _:
-                return ""
-        is_more = event["type"] == "queue" and self._count > before
-        return f"Held: {self._count} waiting. /queue resume runs them." if is_more else ""
+                pass
+        return ""
 
-    def _take(self, items: list[QueueItem]) -> None:
-        self._items, self._count = items, sum(bool(item.get("held")) for item in items)
+    @property
+    def _held(self) -> int:
+        return sum(bool(item.get("held")) for item in self._items)
+
+    def _risen(self, event: QueueEvent) -> str:
+        states = [item["state"] for item in self._items if not item.get("held")]
+        if event["state"] == "open" and "pending" in states and "running" not in states:
+            self._told = min(self._told, self._held)
+            return ""
+        is_more, self._told = self._held > self._told, self._held
+        return f"Held: {self._told} waiting. /queue resume runs them." if is_more else ""
 
 
 class StartedTurns:

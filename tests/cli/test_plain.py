@@ -59,6 +59,21 @@ def test_held_is_said_when_more_is_held(events: list[Event], said: list[str]) ->
     assert printed(*events) == [f"Held: {n} waiting. /queue resume runs them." for n in said]
 
 
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ([{"id": "b", "state": "pending", "held": True}], "2"),
+        ([{"id": "b", "state": "running"}], "1"),
+    ],
+)
+def test_what_one_stop_holds_is_said_once(then: list[Event], said: str) -> None:
+    """The steers of the turn are held first, then what waits behind it, or that starts."""
+    steer = {"id": "a", "state": "pending", "held": True}
+    first = [steer, {"id": "b", "state": "pending"}]
+    events = [{"type": "queue", "state": "open", "items": items} for items in (first, [steer, *then])]
+    assert printed(*events) == [f"Held: {said} waiting. /queue resume runs them."]
+
+
 def test_a_stop_is_answered_once() -> None:
     """The command's own answer is the end of the turn; where there was none to stop, it says so."""
     result = {"type": "result", "name": "stop", "text": "Stopping turn t1."}
