@@ -112,7 +112,7 @@ class SharedResources(Value):
             session=session,
             model=model,
             system=record.system or profile.system,
-            tools=toolbox.schemas(profile.tools),
+            tools=toolbox.listed(profile.tools),
             toolbox=toolbox,
             folder=folder,
             spill_folder=self.storage.outputs / session,

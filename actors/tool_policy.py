@@ -178,7 +178,8 @@ class SessionToolPolicy:
         """Say what is wrong with a call; empty when nothing is."""
         tool = self._toolbox.get(request.tool) if request.tool in self._names else None
         if tool is None:
-            return f"there is no tool `{request.tool}`; there are {', '.join(self._names)}"
+            there = ", ".join(tool.name for tool in self._toolbox.listed(self._names))
+            return f"there is no tool `{request.tool}`; there are {there}"
         return tool.fault(request.arguments) or self._claim(request)
 
     def _claim(self, request: ToolRequest) -> str:

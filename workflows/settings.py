@@ -256,7 +256,8 @@ class ToolSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """Bounds of every tool; `grace` in seconds, the limits in bytes.
 
     `model_limits` are those of single tools, by name or pattern. `network` and `writable` (folders) are
-    about commands in the sandbox, `fetch_private` (hosts) and `fetch_robots` about the tool `fetch`.
+    about commands in the sandbox, `fetch_private` (hosts) and `fetch_robots` about the tool `fetch`,
+    `listed` (tokens) about tools of MCP servers.
     """
 
     grace: Annotated[float, Meta(ge=0)]
@@ -270,6 +271,7 @@ class ToolSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     writable: tuple[str, ...]
     fetch_private: tuple[str, ...]
     fetch_robots: bool
+    listed: Annotated[int, Meta(ge=0)]
 
     @property
     def fetch_options(self) -> tuple[str, ...]:

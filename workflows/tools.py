@@ -56,6 +56,8 @@ TOOLS = Registry(
         "list": ToolPart(place=f"{_PORTS}.file_tools:LIST", kind="read"),
         "search": ToolPart(place=f"{_PORTS}.searching:SearchTool", kind="search"),
         "survey": ToolPart(place=f"{_PORTS}.survey:SURVEY_TOOL", kind="read"),
+        "find_tools": ToolPart(place=f"{_PORTS}.deferral:FIND_TOOLS", kind="think"),
+        "call_tool": ToolPart(place=f"{_PORTS}.deferral:CALL_TOOL"),
         "shell": ToolPart(place=f"{_PORTS}.shell:ShellTool", kind="execute"),
         "fetch": ToolPart(place=f"{_PORTS}.fetch:FetchTool", kind="fetch"),
         "delegate": ToolPart(place=f"{_PORTS}.session_tools:DELEGATE", kind="think"),
@@ -67,8 +69,10 @@ TOOLS = Registry(
 )
 
 
-USUAL = tuple(name for name in TOOLS.built_in if name not in ("survey", "fetch"))
-"""The tools of an agent that names none; `survey` belongs to the profile for small models."""
+_UNUSUAL = ("survey", "fetch", "find_tools", "call_tool")
+USUAL = tuple(name for name in TOOLS.built_in if name not in _UNUSUAL)
+"""The tools of an agent that names none; `survey` belongs to the profile for small models, and the last
+two to sessions with MCP servers."""
 
 AGENT_CALLS = ("think", "switch_mode", "other")
 """What the calls of external agents are in rules where no tool here corresponds: kinds of the protocol.

@@ -214,7 +214,7 @@ class EffectExecutor:
 
     def change_tools(self, toolbox: Toolbox, names: tuple[str, ...]) -> None:
         """Offer the model these tools from the next call on; on the loop."""
-        tools = toolbox.schemas(names)
+        tools = toolbox.listed(names)
         self._change(replace(self.resources, toolbox=toolbox, tools=tools))
 
     def _change(self, resources: SessionResources) -> None:

@@ -23,6 +23,7 @@ from ...ports.models.model import (
     Pause,
 )
 from ...ports.models.repetition import NOTICE, RepetitionGuard
+from ...ports.tools.deferral import meant
 from ...workflows.durability import replace_file
 from ..kernel.mailbox import reply
 from .resources import StartTask, fault_of
@@ -251,7 +252,7 @@ class ModelWork:
                 epoch=epoch,
                 step=step,
                 text=answer.text,
-                tool_calls=answer.tool_calls,
+                tool_calls=tuple(map(meant, answer.tool_calls)),
                 usage=answer.usage,
                 stop_reason=answer.stop_reason,
                 window=window,

@@ -2,7 +2,8 @@
 
 A session's agent has the tools that its `tools` name, of the servers that are configured, and those of
 the servers that the session was given, by an editor for example. What changes later is a notice to the
-session's people; tools that are added or removed count from the agent's next step on.
+session's people; tools that are added or removed count from the agent's next step on. Which tools each
+request lists is decided before the first turn (`ports/tools/deferral.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ...actors.agent_profile import AgentProfile
 from ...actors.runtime import Runtime
 from ...gateway.host.opener import Notify
 from ...machines.errors import ToolError
+from ...ports.tools.deferral import ToolListing
 from ...ports.tools.environment import clean_environment
 from ...ports.tools.mcp_offer import RESTARTED, McpServer, McpStatus
 from ...ports.tools.sandbox import Sandbox, SandboxPolicy
@@ -110,7 +112,10 @@ class ServerFactory:
             grace=self._config.tools.grace,
             sandbox=Sandbox(self._sandbox, folder, place, self._environ),
         )
-        found = SessionServers(servers, configured, profile, self._runtime, self._notify, faults)
+        listing = ToolListing(self._config.tools.listed)
+        found = SessionServers(
+            servers, configured, profile, self._runtime, self._notify, faults, listing
+        )
         self._runtime.run(found.start(is_patient=is_patient), timeout=None)
         return found.equipped(), found
 
@@ -141,7 +146,9 @@ class SessionServers:
         runtime: Runtime,
         notify: Notify,
         faults: list[str],
+        listing: ToolListing,
     ) -> None:
+        self._listing = listing
         self._servers, self._configured = servers, configured
         self._profile, self._runtime, self._notify = profile, runtime, notify
         self._session = ""
@@ -191,13 +198,14 @@ class SessionServers:
 
     def equipped(self) -> AgentProfile:
         """Return the profile with the tools of the servers."""
+        live, before = self._runtime.sessions.get(self._session), self._profile
         tools = [tool for name in self._servers.names for tool in self._seen[name].tools]
-        before = self._profile
-        names = tuple(tool.schema.name for tool in tools if tool.schema.name not in before.tools)
+        own = self._listing.of(tools, is_begun=live is not None and bool(live.record.turns))
+        names = (tool.schema.name for tool in own)
         return replace(
             before,
-            tools=(*before.tools, *names),
-            own_tools=(*before.own_tools, *tools),
+            tools=tuple(dict.fromkeys((*before.tools, *names))),
+            own_tools=(*before.own_tools, *own),
             servers=self._servers,
         )
 

@@ -11,6 +11,7 @@ from ...workflows.settings import ToolDeclaration
 from ...workflows.tools import TOOLS
 from ..placement import Placement
 from ..process.process import Processes
+from .deferral import DeferredTool
 from .shell import CommandTool, DeclaredTool
 from .thread_tool import ThreadTool
 from .tool import Tool, ToolResources
@@ -65,6 +66,11 @@ class Toolbox:
             found = TOOLS.load(name)
             self._made[name] = found if isinstance(found, ThreadTool) else found(self.resources)
         return self._made.get(name)
+
+    def listed(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:
+        """Return the schemas that requests list, of these tools, in this order. Raises `ToolError`."""
+        seen = [name for name in names if not isinstance(self._made.get(name), DeferredTool)]
+        return self.schemas(seen)
 
     def schemas(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:
         """Return the schemas of these tools, in this order. Raises `ToolError`."""

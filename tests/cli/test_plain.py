@@ -70,7 +70,9 @@ def test_what_one_stop_holds_is_said_once(then: list[Event], said: str) -> None:
     """The steers of the turn are held first, then what waits behind it, or that starts."""
     steer = {"id": "a", "state": "pending", "held": True}
     first = [steer, {"id": "b", "state": "pending"}]
-    events = [{"type": "queue", "state": "open", "items": items} for items in (first, [steer, *then])]
+    events = [
+        {"type": "queue", "state": "open", "items": items} for items in (first, [steer, *then])
+    ]
     assert printed(*events) == [f"Held: {said} waiting. /queue resume runs them."]
 
 
