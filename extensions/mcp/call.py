@@ -18,7 +18,7 @@ from ...ports.tools.mcp_offer import OfferedTool
 from ...ports.tools.text import visible
 from ...ports.tools.thread_tool import failed
 from ...ports.tools.tool import TaskRun, Tool, ToolContext, kept_ends
-from .foreign_schema import entries, foreign_fault
+from .foreign_schema import entries, foreign_fault, given_of
 
 if TYPE_CHECKING:
     from .client import RunningServer
@@ -51,7 +51,7 @@ class McpTool(Tool):
         if newest is None:
             name = visible(self.offered.name, _NAME)
             return f"the server `{self.server.config.name}` no longer has the tool `{name}`"
-        fault = foreign_fault(newest.schema, arguments)
+        fault = foreign_fault(newest.schema, given_of(newest.schema, arguments))
         if fault and newest.schema != self.offered.schema:
             fault += "; the server has changed the arguments of this tool"
         return fault
@@ -113,9 +113,10 @@ class McpRun(TaskRun):
             async with server.use() as connection:
                 if fault := self._tool.fault(self._arguments):
                     raise ToolError(fault)
-                name = self._tool.offered.name
-                ask = self._context.ask
-                self._pending = connection.call(name, self._arguments, self._report, ask)
+                offered, ask = self._tool.offered, self._context.ask
+                newest = server.newest(offered.name) or offered
+                given = given_of(newest.schema, self._arguments)
+                self._pending = connection.call(offered.name, given, self._report, ask)
                 answer = await self._pending.wait()
         except ToolError as error:
             return failed(error)

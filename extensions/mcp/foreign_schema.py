@@ -51,6 +51,17 @@ def foreign_fault(schema: Json, arguments: Json) -> str:
     return _Check(schema).fault(schema, arguments, "", _DEPTH)
 
 
+def given_of(schema: Json, arguments: Json) -> Json:
+    """Leave out what is null and must not be: some models write so what they do not give."""
+    of = schema.get("properties")
+    properties: Json = of if isinstance(of, dict) else {}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or not _Check(schema).fault(properties.get(name), None, name, _DEPTH)
+    }
+
+
 def is_within(data: Any, *, size: int, depth: int) -> bool:
     """Whether JSON data has at most `size` bytes when written, and is at most `depth` levels deep."""
     try:

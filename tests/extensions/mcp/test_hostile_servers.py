@@ -14,7 +14,7 @@ from extensions.mcp.conftest import LONG, Play, Session, odd, with_servers
 from support.mcp_servers import SERVER
 from support.patience import seconds
 
-from steersman.extensions.mcp.foreign_schema import foreign_fault, is_within
+from steersman.extensions.mcp.foreign_schema import foreign_fault, given_of, is_within
 from steersman.machines.errors import ToolError
 from steersman.ports.process.ancestry import is_alive
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer
@@ -246,6 +246,24 @@ def test_a_foreign_schema_is_checked_as_far_as_it_is_known(
 ) -> None:
     """A fault is named by its path; what is unknown or makes no sense is left to the server."""
     assert foreign_fault(schema, {"a": value}) == fault
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_kept"),
+    [
+        ({"type": "boolean"}, False),
+        ({"type": ["string", "null"]}, True),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
+        ({"enum": ["a"]}, False),
+        ({"$ref": "#/nowhere"}, True),
+        ({}, True),
+        (3, True),
+    ],
+)
+def test_what_is_null_and_must_not_be_is_not_given(schema: Any, *, is_kept: bool) -> None:
+    """As models write what they leave out; a server gets null only where it may."""
+    given = given_of({"properties": {"a": schema}}, {"a": None, "b": 1})
+    assert given == ({"a": None, "b": 1} if is_kept else {"b": 1})
 
 
 def deep(levels: int) -> Any:
