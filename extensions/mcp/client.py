@@ -213,7 +213,8 @@ class RunningServer:
             except ToolError:
                 if not connection.is_fatally_asked or loop.time() >= deadline:
                     self._is_legacy = False
-                    self._failures.append(loop.time())
+                    if not connection.needs_login:  # after one it is started at once
+                        self._failures.append(loop.time())
                     raise
                 self._is_legacy = True
             else:
@@ -256,7 +257,8 @@ class RunningServer:
         if connection is not self._connection:
             return
         self._connection, self._fault = None, connection.fault
-        self._failures.append(asyncio.get_running_loop().time())
+        if not connection.needs_login:
+            self._failures.append(asyncio.get_running_loop().time())
         self._end_later(connection)  # of one that cannot be talked to, the process may run
         self._servers.on_change(self.config.name)
 

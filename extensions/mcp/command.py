@@ -1,9 +1,14 @@
-"""`steersman mcp`, which serves a client, and `steersman mcp import`: servers of other programs."""
+"""`steersman mcp`, which serves a client, and its commands about the servers that are used.
 
+`import` takes over those of other programs; `login` and `logout` are about servers on the web.
+"""
+
+import asyncio
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any
@@ -12,12 +17,13 @@ import tomli_w
 import typer
 
 from ...cli.options import Json, argument, flag, group, option
-from ...cli.output import show, show_document, warn
+from ...cli.output import show, show_document, show_either, warn
 from ...gateway.wording.secret_kind import covered, is_field
 from ...gateway.wording.terminal import exposed
-from ...machines.errors import ConfigError, UsageError
+from ...machines.errors import ConfigError, ToolError, UsageError
 from ...workflows import foreign_servers as foreign
 from ...workflows.config import load
+from ...workflows.extras import how_to_install
 from ...workflows.foreign_file import decoded, parse_toml, read_foreign
 from ...workflows.home_folder import expanded
 from ...workflows.own_config import prepare_servers
@@ -95,6 +101,65 @@ def take_over(
     elif not choice.new:
         warn(f"No server of {place} is to be taken over.")
     return 0 if any(row["table"] for row in rows) else 1
+
+
+@mcp.command("login")
+def login(
+    name: Annotated[str, argument("NAME", "A server with a `url`.")],
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that the login may take.", min=1.0)
+    ] = 300.0,
+    as_json: Json = False,
+) -> None:
+    """Log in to a server on the web, with a browser on any machine; it prints the address to open.
+
+    Example: steersman mcp login tickets
+    """
+    config = load(Paths.of(os.environ), Path.cwd(), os.environ)
+    if (settings := config.mcp.get(name)) is None or not settings.url:
+        known = ", ".join(each for each, of in config.mcp.items() if of.url) or "none"
+        raise UsageError(f"there is no MCP server `{name}` with a `url`", f"there are: {known}")
+    from .session_servers import mcp_server
+
+    server = mcp_server(name, settings, os.environ)
+    if any(header.lower() == "authorization" for header in server.headers):
+        raise UsageError(f"`{name}` has an `Authorization` in its `headers`, which is used instead")
+    try:
+        from .login import log_in, login_data
+    except ImportError:
+        raise ToolError("the package `mcp` is missing", how_to_install("mcp")) from None
+    try:
+        got = asyncio.run(log_in(server, warn if as_json else show, timeout))
+    except OSError as error:
+        raise ToolError(f"the login failed: {error}") from error
+    until = f"until {datetime.fromtimestamp(got.expires):%Y-%m-%d %H:%M}" if got.expires else ""
+    until = until or "for as long as the server says"
+    until += ", then renewed automatically" if got.refresh_token else ""
+    said = f"Logged in to `{name}`: {got.scope or 'no scopes are named'}, {until}."
+    show_either(login_data(name, got), said, as_json)
+
+
+@mcp.command("logout")
+def logout(
+    name: Annotated[str, argument("NAME", "A server that you are logged in to.")],
+    as_json: Json = False,
+) -> None:
+    """Remove the tokens of a server, and have the server revoke them if it offers that.
+
+    Example: steersman mcp logout tickets
+    """
+    from .session_servers import login_place
+
+    if not (place := login_place(name, os.environ)).exists():
+        raise ToolError(f"there is no login for `{name}`")
+    from .login_file import LoginFile
+
+    try:
+        gone, revoked = LoginFile(place).remove()
+    except OSError as error:
+        raise ToolError(f"the login cannot be removed: {error}") from error
+    data = {"server": name, "url": gone.url if gone else None, "revocation": revoked}
+    show_either(data, f"Logged out of `{name}`: the tokens are removed here; {revoked}.", as_json)
 
 
 class _Choice:

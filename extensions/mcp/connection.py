@@ -1,6 +1,7 @@
 """One run of an MCP server: its process or its address, and the protocol over it, by the official SDK.
 
-This is the only module that imports the SDK, which takes a second: `mcp.py` imports it late, in a thread.
+It imports the SDK, as what has to do with logins does, which takes a second: so `client.py` imports it
+late, in a thread.
 
     the SDK's Client  <── _Incoming ──  lines of a supervised process, or the SDK's HTTP transport
                       ──> _Outgoing ──>
@@ -15,7 +16,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -46,6 +55,8 @@ from ...ports.process.process import Processes
 from ...ports.tools.mcp_offer import McpOffer, McpPrompt, McpResource, McpServer, OfferedTool
 from ...ports.tools.text import visible
 from .foreign_schema import entries, is_within
+from .login_file import LoginFile
+from .login_request import LoginAuth, LoginNeeded
 from .screening import MOST, described, few, for_sdk, screened_tools
 
 Report = Callable[[float, float | None, str], None]
@@ -320,7 +331,7 @@ class _CountedBody(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-def _http_client(config: McpServer) -> httpx2.AsyncClient:
+def _http_client(config: McpServer, login: LoginFile | None) -> httpx2.AsyncClient:
     """Make the HTTP client of a server: no answer is longer than its limit, compressed or not."""
 
     async def bound(response: httpx2.Response) -> None:
@@ -333,11 +344,30 @@ def _http_client(config: McpServer) -> httpx2.AsyncClient:
 
     return httpx2.AsyncClient(
         headers={"accept-encoding": "identity", **config.headers},
+        auth=LoginAuth(config.name, config.url, login) if login is not None else None,
         timeout=httpx2.Timeout(_CONNECT, read=None, pool=None),  # a call has its own time limit
         event_hooks={"response": [bound]},
         verify=config.url.startswith("https:"),  # no certificates are loaded for plain HTTP
         trust_env=not is_loopback(config.url),  # a proxy cannot reach our loopback
     )
+
+
+def _login_file(config: McpServer) -> LoginFile | None:
+    """Return where a login is; none if the headers have one, or if others could listen."""
+    is_known = "authorization" in (name.lower() for name in config.headers)
+    is_safe = config.url.startswith("https:") or is_loopback(config.url)
+    return LoginFile(Path(config.login)) if config.login and is_safe and not is_known else None
+
+
+def _without(secrets: Iterable[str], item: Item) -> Item:
+    """Cover the tokens of a login in a message: they are journalled nowhere."""
+    if isinstance(item, SessionMessage):
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        if found := [secret for secret in secrets if secret in text]:
+            for secret in sorted(found, key=len, reverse=True):
+                text = text.replace(secret, "…")
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(text, by_name=False))
+    return item
 
 
 class _Screen:
@@ -396,7 +426,9 @@ class McpConnection:
         self.client: Client
         self.fault = ""
         self._on_end, self._on_change = on_end, on_change
+        self.needs_login = False
         self._screen = _Screen(self._stop)
+        self._login = _login_file(config)
         self._pipe: PipeProcess | None = None
         self._live: asyncio.Task[None] | None = None
         self._ending = asyncio.Event()
@@ -447,7 +479,8 @@ class McpConnection:
             await self._pipe.start(processes, command, folder, dict(environment))
             transport = self._over_pipe(self._pipe)
         else:
-            transport = self._over_http(await asyncio.to_thread(_http_client, self.config))
+            http = await asyncio.to_thread(_http_client, self.config, self._login)
+            transport = self._over_http(http)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._live = asyncio.create_task(self._run(transport, ready))
         self._live.add_done_callback(self._over)
@@ -620,6 +653,7 @@ class McpConnection:
         error = None if live.cancelled() else live.exception()
         if not self.fault and self._screen.is_at_end and self._pipe is not None:
             self.fault = _end_of(self._pipe)
+        self.needs_login = isinstance(_first_of(error), LoginNeeded)
         self._stop("it was closed" if error is None else _reason_of(error))
         self._is_over.set()
         self._on_end(self)
@@ -655,7 +689,12 @@ class McpConnection:
                 self.config.url, http_client=http, max_sse_event_size=self.config.limit
             ) as (incoming, outgoing),
         ):
-            yield _Incoming(incoming.receive, self._screen.look, incoming.aclose), outgoing
+            secrets = self._login.secrets if self._login is not None else ()
+
+            async def received() -> Item:
+                return _without(secrets, await incoming.receive())
+
+            yield _Incoming(received, self._screen.look, incoming.aclose), outgoing
 
 
 def _end_of(pipe: PipeProcess) -> str:
@@ -671,10 +710,16 @@ def _end_of(pipe: PipeProcess) -> str:
     return f"{end}: {errors}" if errors else end
 
 
-def _reason_of(error: BaseException) -> str:
-    """Return the first reason in a group of errors, in a few words."""
+def _first_of(error: BaseException | None) -> BaseException | None:
+    """Return the first error of a group."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return the first reason in a group of errors, in a few words."""
+    error = _first_of(error) or error
     if isinstance(error, ValidationError):
         return f"its answer is not one of the protocol: {_first(error)}"
     text = error.error.message if isinstance(error, MCPError) else str(error)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from ...ports.tools.mcp_offer import RESTARTED, McpServer, McpStatus
 from ...ports.tools.sandbox import Sandbox, SandboxPolicy
 from ...ports.tools.text import visible
 from ...workflows.config import Config
+from ...workflows.paths import Paths
 from ...workflows.settings import McpSettings
 from ...workflows.tools import is_of_server
 from .call import McpTool
@@ -37,6 +39,11 @@ MOST_CHANGES = 20
 """Changes of the tools of one server that a session takes over; further ones are ignored."""
 _NAMED = 10  # tools that a notice names
 _NAME = 64  # characters of a server's name in a notice
+
+
+def login_place(name: str, environ: Mapping[str, str]) -> Path:
+    """Return the file with what a login at a server granted; it need not exist."""
+    return Paths.of(environ).state / "mcp-logins" / f"{quote(name, safe='')}.json"
 
 
 def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> McpServer:
@@ -55,6 +62,7 @@ def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> 
         start_timeout=settings.start_timeout,
         wait=settings.wait,
         is_sandboxed=settings.sandbox,
+        login=str(login_place(name, environ)),
     )
 
 

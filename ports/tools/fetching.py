@@ -61,8 +61,11 @@ def is_private(text: str) -> bool:
     return not found.is_global or found.is_multicast
 
 
-class _Connection(http.client.HTTPConnection):
-    """A connection to addresses that were looked at, or through a proxy, which looks itself."""
+class CheckedConnection(http.client.HTTPConnection):
+    """A connection to addresses that were looked at, or through a proxy, which looks itself.
+
+    `private` are the hosts whose addresses may be those of a private network.
+    """
 
     def __init__(self, address: Address, private: frozenset[str]) -> None:
         proxy = proxy_of(address)
@@ -119,7 +122,7 @@ def read_page(url: str, private: frozenset[str], most: int = _MOST) -> Page:
 
 def _answer(url: str, private: frozenset[str], most: int) -> Page:
     address = Address.of(url)
-    connection = _Connection(address, private)
+    connection = CheckedConnection(address, private)
     is_proxied = connection.proxy is not None and not address.is_encrypted
     try:
         connection.request(

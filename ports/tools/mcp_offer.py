@@ -45,6 +45,7 @@ class McpServer(Value):
     `env` is added to the environment. `timeout` and `start_timeout` are seconds: for one call, and for
     the start with the first listing, of which a session waits `wait`. `limit` is the largest number of
     bytes of one message. `is_sandboxed`: where commands run in a sandbox, the server does, too.
+    `login` is the file that has what a login at `url` granted, empty if none is to be used.
     """
 
     name: str
@@ -57,6 +58,7 @@ class McpServer(Value):
     wait: float = 3.0
     limit: int = 8 << 20
     is_sandboxed: bool = True
+    login: str = ""
     restart: McpRestart = field(default_factory=McpRestart)
 
 
