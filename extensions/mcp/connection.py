@@ -22,7 +22,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Coroutine,
-    Iterable,
     Mapping,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -359,9 +358,9 @@ def _login_file(config: McpServer) -> LoginFile | None:
     return LoginFile(Path(config.login)) if config.login and is_safe and not is_known else None
 
 
-def _without(secrets: Iterable[str], item: Item) -> Item:
+def _without(secrets: set[str], item: Item) -> Item:
     """Cover the tokens of a login in a message: they are journalled nowhere."""
-    if isinstance(item, SessionMessage):
+    if secrets and isinstance(item, SessionMessage):
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         if found := [secret for secret in secrets if secret in text]:
             for secret in sorted(found, key=len, reverse=True):
@@ -689,10 +688,10 @@ class McpConnection:
                 self.config.url, http_client=http, max_sse_event_size=self.config.limit
             ) as (incoming, outgoing),
         ):
-            secrets = self._login.secrets if self._login is not None else ()
 
             async def received() -> Item:
-                return _without(secrets, await incoming.receive())
+                item = await incoming.receive()
+                return item if self._login is None else _without(self._login.secrets, item)
 
             yield _Incoming(received, self._screen.look, incoming.aclose), outgoing
 

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import closing, suppress
 from http import HTTPStatus
 from pathlib import Path
 from secrets import compare_digest
@@ -42,6 +43,7 @@ _PATH = "/callback"
 _LONGEST = 16 << 10  # bytes of a request or a line, which has a code of a stranger's making
 _REQUEST = 10.0  # seconds for a request of the browser
 _REASON = 300  # characters of what a server says of a fault
+_GONE = (OSError, EOFError, asyncio.LimitOverrunError, TimeoutError)  # of a browser
 _VERSION = "2025-06-18"
 _FIRST = {
     "jsonrpc": "2.0",
@@ -57,7 +59,9 @@ _FIRST = {
 
 Say = Callable[[str], None]
 
-logging.getLogger("mcp.client.auth").propagate = False  # its errors have what servers answer
+_logger = logging.getLogger("mcp.client.auth")
+_logger.addHandler(logging.NullHandler())
+_logger.propagate = False  # its errors have what servers answer
 
 
 async def log_in(server: McpServer, say: Say, seconds: float) -> Login:
@@ -85,7 +89,7 @@ async def log_in(server: McpServer, say: Say, seconds: float) -> Login:
         raise ToolError(f"nobody has logged in within {seconds:g} s", "try it again") from None
     except OAuthTokenError as error:  # what the server answered may have tokens
         raise ToolError(f"no token was granted: {str(error).partition(':')[0]}") from None
-    except OAuthFlowError as error:
+    except (OAuthFlowError, httpx2.InvalidURL, ValueError, OverflowError) as error:
         raise ToolError(f"the login failed: {covered(visible(str(error), _REASON))}") from None
     status, said = answer.status_code, "it asked for no login"
     if provider.context.current_tokens is not None:
@@ -217,7 +221,7 @@ class _Callback:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer a request of the browser, or of anybody else."""
-        try:
+        with closing(writer), suppress(*_GONE):
             async with asyncio.timeout(_REQUEST):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, _, rest = head.decode("ascii", "replace").partition(" ")
@@ -229,10 +233,6 @@ class _Callback:
                     f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode()
                 )
                 await writer.drain()
-        except (OSError, EOFError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # whoever it was has gone
-        finally:
-            writer.close()
 
 
 def login_data(name: str, login: Login) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from ...workflows.paths import write_private
 from .login_request import ask
 
 _EARLY = 5.0  # seconds before its end in which an access token is renewed
+_LONGEST = 10 * 365 * 86_400  # seconds that an access token is believed to last
 _LOCKED = 90.0  # seconds that another process may take to renew
 _REFUSALS = (400, 401, 403)
 _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
@@ -60,7 +61,12 @@ class Login(Value):
     def secrets(self) -> set[str]:
         """The tokens, and the secret of the client."""
         own = str(self.client.get("client_secret", ""))
-        return {self.access_token, self.refresh_token, own} - {""}
+        return {text for text in (self.access_token, self.refresh_token, own) if len(text) > 5}
+
+    def has_to_be_renewed(self, refused: str) -> bool:
+        """Whether the access token is over, or the one that was refused; and it can be."""
+        is_over = 0 < self.expires < time.time() + _EARLY
+        return bool(self.refresh_token) and (is_over or self.access_token == refused)
 
     def granted(self, token: OAuthToken) -> Login:
         """Return the login with what a server granted now; what it leaves out stays as it was."""
@@ -68,7 +74,7 @@ class Login(Value):
             self,
             access_token=token.access_token,
             refresh_token=token.refresh_token or self.refresh_token,
-            expires=0.0 if token.expires_in is None else time.time() + token.expires_in,
+            expires=time.time() + min(token.expires_in, _LONGEST) if token.expires_in else 0.0,
             scope=token.scope or self.scope,
         )
 
@@ -90,8 +96,7 @@ class LoginFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.secrets: set[str] = set()
-        """What was read or granted here and is nobody else's business."""
+        self.secrets: set[str] = set()  # that were read or granted here
 
     def read(self, url: str = "") -> Login | None:
         """Return the login, none at all and none for another address. Raises `ToolError`."""
@@ -112,12 +117,12 @@ class LoginFile:
             raise ToolError(
                 f"`{self.path}` cannot be used: {why}", "remove it, and log in again"
             ) from None
-        self.secrets |= login.secrets
+        self.secrets = self.secrets | login.secrets  # others may look at the older set
         return login if not url or login.url == url else None
 
     def write(self, login: Login) -> None:
         """Replace the file, durably. Raises `OSError`."""
-        self.secrets |= login.secrets
+        self.secrets = self.secrets | login.secrets
         write_private(self.path, msgspec.json.format(msgspec.json.encode(login), indent=1))
 
     @contextmanager
@@ -140,16 +145,13 @@ class LoginFile:
         Raises `ToolError` if the server cannot be asked, `StoreError` and `OSError`.
         """
         login = self.read(url)
-        if login is None or _is_usable(login, refused):
-            return login.access_token if login else ""
-        with self.locked():
-            login = self.read(url)  # another process may have renewed it meanwhile
-            if login is None or _is_usable(login, refused) or not login.refresh_token:
-                usable = login is not None and _is_usable(login, refused)
-                return login.access_token if login and usable else ""
-            renewed = _renewed(login)
-            self.write(renewed)
-            return renewed.access_token
+        if login is not None and login.has_to_be_renewed(refused):
+            with self.locked():
+                login = self.read(url)  # another process may have renewed it meanwhile
+                if login is not None and login.has_to_be_renewed(refused):
+                    login = _renewed(login)
+                    self.write(login)
+        return "" if login is None or login.access_token == refused else login.access_token
 
     def remove(self) -> tuple[Login | None, str]:
         """Remove the file; return what it had, and how the server took that back."""
@@ -160,11 +162,6 @@ class LoginFile:
             said = _revoked(login)
             self.path.unlink()
         return login, said
-
-
-def _is_usable(login: Login, refused: str) -> bool:
-    is_over = 0 < login.expires < time.time() + _EARLY
-    return bool(login.access_token) and login.access_token != refused and not is_over
 
 
 def _renewed(login: Login) -> Login:
