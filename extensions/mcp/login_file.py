@@ -9,7 +9,6 @@ All here blocks, for a thread: a renewal that nobody waits for any more is writt
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,15 +26,17 @@ from pydantic import ValidationError
 from ...journal.folder import PrivateFolder
 from ...journal.lock import Lock
 from ...machines.errors import ToolError
+from ...machines.json_shape import parse_json
 from ...machines.value import Value
 from ...ports.tools.text import visible
+from ...workflows.foreign_file import decoded, read_foreign
 from ...workflows.paths import write_private
 from .login_request import ask
 
 _EARLY = 5.0  # seconds before its end in which an access token is renewed
 _LONGEST = 10 * 365 * 86_400  # seconds that an access token is believed to last
 _LOCKED = 90.0  # seconds that another process may take to renew
-_REFUSALS = (400, 401, 403)
+_REFUSALS = (400, 401)  # RFC 6749, 5.2; any other failure may pass
 _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
@@ -101,18 +102,14 @@ class LoginFile:
     def read(self, url: str = "") -> Login | None:
         """Return the login, none at all and none for another address. Raises `ToolError`."""
         try:
-            descriptor = os.open(
-                self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            )
-            with open(descriptor, "rb") as file:
-                found = os.fstat(descriptor)
-                is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-                if not is_own or found.st_mode & 0o077:
-                    raise OSError("others may read or have written it")
-                login = msgspec.json.decode(file.read(), type=Login)
+            found = os.lstat(self.path)
+            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+                raise OSError("others may read or have written it")
+            content = decoded(read_foreign(self.path, follows_links=False))
+            login = msgspec.convert(parse_json(content), Login)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, ValueError) as error:
             why = visible(str(error), 200)
             raise ToolError(
                 f"`{self.path}` cannot be used: {why}", "remove it, and log in again"

@@ -12,6 +12,8 @@ import http.client
 import socket
 import threading
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import httpx2
@@ -43,7 +45,7 @@ class LoginNeeded(ToolError):
     """A server wants a login that is not there, or no longer counts."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"it needs a login: run `steersman mcp login {name}`")
+        super().__init__(f"it needs a login: run `steersman mcp login {quote(name)}`")
 
 
 def check_address(url: str, server: str) -> frozenset[str]:
@@ -98,7 +100,7 @@ def ask(
             if len(read) > _MOST:
                 raise ToolError(f"`{address.host}` answered with more than {_MOST:,} bytes")
             return Answer(answer.status, {name: kept[name] for name in kept if kept[name]}, read)
-    except (http.client.HTTPException, ValueError) as error:
+    except (http.client.HTTPException, ValueError, TimeoutError) as error:
         raise ConnectionError(f"`{address.host}` did not answer: {type(error).__name__}") from error
     finally:
         late.cancel()
@@ -107,8 +109,9 @@ def ask(
 
 def _cut(connection: http.client.HTTPConnection) -> None:
     """End a connection whose server takes too long, however little it sends at a time."""
-    if connection.sock is not None:
-        connection.sock.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):
+        if connection.sock is not None:
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 class LoginTransport(httpx2.AsyncBaseTransport):

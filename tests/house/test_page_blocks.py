@@ -66,6 +66,7 @@ NOT_TYPED = {
     r"sessions (export|import) .*--sign|sessions (verify|diff) .*(\b[0-9a-f]{8}\b|--heads)": "needs a "
     "key, two sessions, or what was kept: tests/cli/test_session_changes.py, blackbox/test_twins.py",
     r"mcp import": "needs another program's file: tests/extensions/mcp/test_import.py has some",
+    r"mcp login": "needs a server and a person: tests/extensions/mcp/test_oauth.py",
     r"simulate (fix-tests|fragile.toml)": "takes long, or needs a file: tests/blackbox/test_simulate.py",
 }
 """Commands that are not typed here, by how they go on after `steersman`, and why."""

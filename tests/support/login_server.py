@@ -116,8 +116,7 @@ class LoginServer:
     def __init__(self, life: int = 3600, *, can_revoke: bool = True) -> None:
         self.seen: list[Seen] = []
         self.provider = _Provider(life)
-        self._socket = socket.socket()
-        self._socket.bind(("127.0.0.1", 0))
+        self._socket = socket.create_server(("127.0.0.1", 0))  # what comes before it runs waits
         self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.url = f"{self.origin}/mcp"
         settings: dict[str, Any] = {
@@ -151,7 +150,6 @@ class LoginServer:
         self._is_up = threading.Event()
 
     def __enter__(self) -> "LoginServer":
-        self._socket.listen()  # what comes before it runs waits
         self._thread.start()
         return self
 

@@ -442,3 +442,14 @@ def test_where_a_server_may_send_us(url: str, server: str, said: str) -> None:
     with pytest.raises(ToolError, match=said) as caught:
         check_address(url, server)
     assert caught.value.message.isprintable()
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[" * 10_000, "\xff"])
+def test_a_file_that_is_no_login_is_named(place: Place, content: str) -> None:
+    """Neither a damaged file nor one that others may read is used."""
+    kept(place).parent.mkdir(parents=True)
+    kept(place).write_bytes(content.encode("latin-1"))
+    for mode in (0o600, 0o644):
+        kept(place).chmod(mode)
+        with pytest.raises(ToolError, match="cannot be used"):
+            LoginFile(kept(place)).read()
