@@ -55,7 +55,8 @@ _FIRST = {
         "clientInfo": {"name": "steersman", "version": __version__},
     },
 }
-"""What is asked for until it is answered; a server of any version refuses it without a login."""
+_LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+"""What is asked for until it is answered; a server of any version refuses one of them without a login."""
 
 Say = Callable[[str], None]
 
@@ -76,15 +77,18 @@ async def log_in(server: McpServer, say: Say, seconds: float) -> Login:
                 redirect_uris=[AnyUrl(callback.address)], client_name="steersman"
             )
             provider = OAuthClientProvider(
-                server.url, metadata, _Nothing(), callback.show, callback.wait
+                server.url, metadata, _Start(server, callback), callback.show, callback.wait
             )
             transport = LoginTransport(server.url)
             async with httpx2.AsyncClient(transport=transport, auth=provider) as http:
                 first = {**headers, **server.headers}
                 answer = await http.post(server.url, json=_FIRST, headers=first)
-                if session := answer.headers.get("mcp-session-id"):
-                    more = {"MCP-Session-Id": session}
-                    await http.request("DELETE", server.url, headers={**first, **more})
+                session = answer.headers.get("mcp-session-id")
+                more = {**first, "MCP-Session-Id": session} if session else first
+                if provider.context.current_tokens is None:  # some let everybody begin
+                    answer = await http.post(server.url, json=_LIST, headers=more)
+                if session:
+                    await http.request("DELETE", server.url, headers=more)
     except TimeoutError:
         raise ToolError(f"nobody has logged in within {seconds:g} s", "try it again") from None
     except OAuthTokenError as error:  # what the server answered may have tokens
@@ -123,8 +127,11 @@ def _login(url: str, context: OAuthContext) -> Login:
     return login.granted(tokens)
 
 
-class _Nothing:
-    """The SDK's storage; each login begins with nothing, and is kept as a whole at its end."""
+class _Start:
+    """The SDK's storage: what each login begins with; what comes of it is kept as a whole at its end."""
+
+    def __init__(self, server: McpServer, callback: _Callback) -> None:
+        self._client, self._callback = server.client, callback
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return no tokens: earlier ones are to be replaced."""
@@ -134,8 +141,16 @@ class _Nothing:
         """Leave them in the SDK's context."""
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return no client: the port of the callback is another one each time."""
-        return None
+        """Return the person's own client; of others the port of the callback changes each time."""
+        name, secret = self._client
+        if not name:
+            return None
+        return OAuthClientInformationFull(
+            client_id=name,
+            client_secret=secret or None,
+            redirect_uris=[AnyUrl(self._callback.address)],
+            token_endpoint_auth_method="client_secret_basic" if secret else "none",
+        )
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Leave it in the SDK's context."""

@@ -63,6 +63,7 @@ def mcp_server(name: str, settings: McpSettings, environ: Mapping[str, str]) -> 
         wait=settings.wait,
         is_sandboxed=settings.sandbox,
         login=str(login_place(name, environ)),
+        client=(settings.client_id, filled({"": settings.client_secret})[""]),
     )
 
 

@@ -45,7 +45,8 @@ class McpServer(Value):
     `env` is added to the environment. `timeout` and `start_timeout` are seconds: for one call, and for
     the start with the first listing, of which a session waits `wait`. `limit` is the largest number of
     bytes of one message. `is_sandboxed`: where commands run in a sandbox, the server does, too.
-    `login` is the file that has what a login at `url` granted, empty if none is to be used.
+    `login` is the file that has what a login at `url` granted, empty if none is to be used. `client` is
+    the id and the secret of a client that a person registered there.
     """
 
     name: str
@@ -59,6 +60,7 @@ class McpServer(Value):
     limit: int = 8 << 20
     is_sandboxed: bool = True
     login: str = ""
+    client: tuple[str, str] = ("", "")
     restart: McpRestart = field(default_factory=McpRestart)
 
 

@@ -3,14 +3,16 @@
     python conformance_client.py URL
 
 The suite lists the calls of a scenario in the environment; without such a list each tool is called once.
-A form is accepted with its defaults.
+A form is accepted with its defaults. When a server wants a login, the person logs in and goes on.
 """
 
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,14 @@ __all__ = ["CLIENT"]
 
 CLIENT = Path(__file__).resolve()
 PREFIX = "mcp__suite__"
+CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+LOGINS = 2
 VALUES: dict[str, Any] = {"string": "a", "integer": 5, "number": 3, "boolean": True, "object": {}}
 CONFIGURATION = """
 [mcp.suite]
 url = "{url}"
+client_id = "{client_id}"
+client_secret = "{client_secret}"
 [permissions]
 rules = [{{ tool = "mcp__suite__*", do = "allow" }}]
 """
@@ -39,8 +45,7 @@ class Caller(ScriptedModel):
         """Make the calls, and say a word after them."""
         if request.messages[-1].role == "tool":
             return steersman.ModelAnswer(text="Done.")
-        wanted = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}").get("toolCalls")
-        calls = wanted or [
+        calls = CONTEXT.get("toolCalls") or [
             {"name": tool.name.removeprefix(PREFIX), "arguments": some_of(tool.parameters)}
             for tool in request.tools
             if tool.name.startswith(PREFIX)
@@ -70,18 +75,44 @@ async def accept(session: steersman.SessionHandle) -> None:
             await session.answer(event.id, "answer", json.dumps(some_of({"properties": open_ones})))
 
 
+def log_in(folder: str) -> None:
+    """Open the address of a login, as a browser would."""
+    command = [sys.executable, "-m", "steersman", "mcp", "login", "suite"]
+    known = {**os.environ, "STEERSMAN_HOME": folder}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=known, cwd=folder, text=True
+    ) as login:
+        assert login.stdout is not None
+        for line in login.stdout:
+            print(line, end="", file=sys.stderr)
+            if line.startswith("http"):
+                urllib.request.urlopen(line.strip(), timeout=30).read()
+
+
+async def has_worked(folder: str) -> bool:
+    """Have one turn; whether the server wanted no login."""
+    async with steersman.open(folder) as home:
+        agent = steersman.Agent(model=Caller([""]), tools=["mcp__*"])
+        session = await home.start(agent, folder=folder)
+        accepting = asyncio.create_task(accept(session))
+        outcome = await session.ask("Call your tools.")
+        servers = await session.enter("/mcp")
+        print(outcome, servers, file=sys.stderr)
+        await session.close()
+        await accepting
+    return "steersman mcp login" not in str(servers)
+
+
 async def main(url: str) -> None:
-    """Have one turn in a home of its own."""
+    """Work in a home of its own, and log in when that is wanted, as a person would."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "config.toml").write_text(CONFIGURATION.format(url=url))
-        async with steersman.open(folder) as home:
-            agent = steersman.Agent(model=Caller([""]), tools=["mcp__*"])
-            session = await home.start(agent, folder=folder)
-            accepting = asyncio.create_task(accept(session))
-            outcome = await session.ask("Call your tools.")
-            print(outcome, file=sys.stderr)
-            await session.close()
-            await accepting
+        own = {"client_id": "", "client_secret": "", **CONTEXT}
+        (Path(folder) / "config.toml").write_text(CONFIGURATION.format(url=url, **own))
+        for _ in range(LOGINS):
+            if await has_worked(folder):
+                return
+            log_in(folder)
+        await has_worked(folder)
 
 
 if __name__ == "__main__":
