@@ -22,6 +22,7 @@ from ..machines.progress import ProgressPolicy
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.value import Value
 from ..ports.judging import JudgeSeat
+from ..ports.templates import Skill
 from ..ports.tools.permission import Permissions
 from ..ports.tools.tool import Tool
 from ..workflows.flow.spec import WorkflowSpec
@@ -36,6 +37,7 @@ class AgentProfile(Value):
     `routes` are the routing tables that its session goes by. `judge` returns the judge of its goals,
     and may block. `own_tools` are tools that only this agent has; their names are in `tools`, too.
     `server_tools` are patterns of tools of MCP servers, and `servers` those of this session, started.
+    `skills` are those that it was told of, as they were then.
     Of a run there is no model, but the `workflow`, the values of its variables, and the agents that
     work, and judge, where a step names none. `asked_model` was asked for in place of the agent's own;
     `model_name` is what the configuration calls that, where it names one.
@@ -63,6 +65,7 @@ class AgentProfile(Value):
     own_tools: tuple[Tool, ...] = ()
     server_tools: tuple[str, ...] = ()
     servers: McpServers | None = None
+    skills: tuple[Skill, ...] = ()
     asked_model: str = ""
     model_name: str = ""
 

@@ -145,6 +145,7 @@ class SharedResources(Value):
             claim=self.claims.of(session),
             choices=SessionChoices(record, profile.policy.mode),
             skills=self.skills.resolve() if self.skills is not None else None,
+            told=profile.skills,
         )
 
     def _model_and_tools(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +15,7 @@ from ..machines.conversation import ToolRequest, ToolSchema
 from ..machines.delivery import Relation
 from ..machines.errors import ToolError
 from ..machines.permission_mode import REFUSAL, ModeAction, Reach, mode_row
+from ..ports.templates import Skill
 from ..ports.tools.permission import (
     Permissions,
     Rule,
@@ -29,6 +30,8 @@ from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
 from ..workflows.tools import REMOTE, kind_of
 from .environment import Permit
+
+_ANY = str(Rule("*", "*", "ask"))  # decides where no other rule is about a call
 
 # Claims: no two sessions of a program write to the same file at a time ----------------------------
 # A claim begins with a call that changes a file and ends with its turn. The call of a second session is
@@ -122,6 +125,15 @@ class SessionChoices:
         return self.above.mode if self.above is not None else self._record().mode or self._default
 
     @property
+    def read(self) -> list[str]:
+        """The paths of the files that the running turn has read, as the model wrote them."""
+        record = self._record()
+        turn = record.turns.get(record.turn)
+        calls = turn.calls.values() if turn is not None else ()
+        ended = [call for call in calls if call.end is not None and call.end.status == "ok"]
+        return [str(call.arguments.get("path")) for call in ended if call.tool == "read"]
+
+    @property
     def holds(self) -> list[Rule]:
         """What a person holds in the session, and in those above."""
         own = [hold(*chosen) for chosen in self._record().holds]
@@ -139,7 +151,7 @@ class SessionToolPolicy:
 
     `outputs` is the resolved folder of its calls' long outputs, which it may read without a question.
     `claim` claims a file for the running turn, or says who has it. `skills` is the resolved folder of
-    the person's own skills, which it may read, too.
+    the person's own skills, which it may read, too; `told` are the skills that its agent knows of.
     """
 
     def __init__(
@@ -152,9 +164,10 @@ class SessionToolPolicy:
         claim: Callable[[Path], str],
         choices: SessionChoices,
         skills: Path | None = None,
+        told: Sequence[Skill] = (),
     ) -> None:
         self.choices = choices
-        self._skills = skills
+        self._skills, self._told = skills, told
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
@@ -202,9 +215,10 @@ class SessionToolPolicy:
         return replace(permit, do="ask", rule=rule, source=source, why="", is_hold=True)
 
     def _permitted(self, request: ToolRequest) -> Permit:
-        decision = self._permissions.decide(
-            request.tool, request.arguments, self._folder, self.choices.allowed
-        )
+        call, allowed = (request.tool, request.arguments, self._folder), self.choices.allowed
+        decision = self._permissions.decide(*call, allowed)
+        if decision.do == "ask" and decision.rule == _ANY and (more := self._of_skills()):
+            decision = self._permissions.decide(*call, [*allowed, *more])
         if decision.do == "ask" and (whose := self._readable(request)):
             return Permit(do="allow", rule=whose, path=decision.path, is_outside=True)
         row = mode_row(self.choices.mode, self._reach(request, decision.is_outside), decision.do)
@@ -222,6 +236,11 @@ class SessionToolPolicy:
             refusal=refusal,
             why=decision.why,
         )
+
+    def _of_skills(self) -> list[Rule]:
+        """Return what the skills allow that the running turn has read; never against a person's rule."""
+        read = {str(self._folder / path) for path in self.choices.read} if self._told else ()
+        return [rule for skill in self._told if str(skill.file) in read for rule in skill.rules]
 
     def _reach(self, request: ToolRequest, is_outside: bool) -> Reach:
         """Say what a call can do; the word of a tool's server does not count, nor a change of `.git`."""

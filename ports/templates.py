@@ -3,15 +3,15 @@
 A template is `prompts/NAME.md`: `/NAME ARGUMENTS` sends its text. A skill is `skills/NAME/SKILL.md`: the
 system prompt has its name and description, and the model reads the file when a task calls for it. Both
 are in the folder of the configuration, and in `.steersman` of the project, whose files come first. A file
-may begin with lines between `---`, of which `description: …` (and `name: …`) are read. Blocks: not for
-the actors' loop.
+may begin with fields between `---`: those of https://agentskills.io/specification. Blocks: not for the
+actors' loop.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,15 +19,30 @@ from ..machines.errors import ToolError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .instructions import read_within
+from .tools.permission import Rule
 
 LARGEST = 64 * 1024
 """Bytes of one file."""
 MOST = 100
 """Files of one folder."""
-_LISTED = 300  # characters of a description
+_LISTED = 1024  # characters of a description
+_NEEDS = 500  # characters of what a skill needs
 _NAME = lazy_pattern(r"[A-Za-z][A-Za-z-]{0,39}\Z")
 _PLACE = lazy_pattern(r"\$(?:ARGUMENTS|[1-9])")
-_FIELD = lazy_pattern(r"([A-Za-z-]+):[ \t]*(.*)")
+_FIELD = lazy_pattern(r"([A-Za-z_-]+):[ \t]*(?:[>|][+-]?\s*$)?(.*)")
+_ALLOWED = lazy_pattern(r"([^\s,()\[\]\"']+)(?:\(([^()]*)\))?")
+_TOOLS = {
+    "Bash": "shell",
+    "Edit": "edit",
+    "Glob": "list",
+    "Grep": "search",
+    "LS": "list",
+    "MultiEdit": "edit",
+    "Read": "read",
+    "WebFetch": "fetch",
+    "Write": "write",
+}
+"""The tools that skills name, as they are called here; other names stay."""
 
 
 class Template(Value):
@@ -53,11 +68,16 @@ class Template(Value):
 
 
 class Skill(Value):
-    """Instructions for one kind of task, in a file that the model reads when it needs them."""
+    """Instructions for one kind of task, in a file that the model reads when it needs them.
+
+    `needs` is what its author says of the environment, `rules` what it allows in a turn that has read it.
+    """
 
     name: str
     description: str
     file: Path
+    needs: str = ""
+    rules: tuple[Rule, ...] = ()
 
 
 def templates_in(folders: list[Path]) -> dict[str, Template]:
@@ -74,8 +94,8 @@ def templates_in(folders: list[Path]) -> dict[str, Template]:
     return found
 
 
-def skills_in(folders: list[Path]) -> dict[str, Skill]:
-    """Read the names and descriptions of the skills; those without a description are left out."""
+def skills_in(folders: list[Path]) -> tuple[Skill, ...]:
+    """Read what the skills say of themselves; those without a description are left out."""
     found: dict[str, Skill] = {}
     for folder in folders:
         for place in _sorted(folder / "skills"):
@@ -83,20 +103,36 @@ def skills_in(folders: list[Path]) -> dict[str, Skill]:
             head, _ = _read(file, folder)
             name = head.get("name", "") or place.name
             if about := head.get("description", ""):
-                found.setdefault(name, Skill(name=name, description=about[:_LISTED], file=file))
-    return found
+                skill = Skill(
+                    name=name,
+                    description=about[:_LISTED],
+                    file=file,
+                    needs=head.get("compatibility", "")[:_NEEDS],
+                    rules=_rules(head.get("allowed-tools", ""), f"skill {name}"),
+                )
+                found.setdefault(name, skill)
+    return tuple(found.values())
 
 
-def skills_text(skills: dict[str, Skill], folder: Path) -> str:
+def _rules(allowed: str, source: str) -> tuple[Rule, ...]:
+    """Read the tools that a skill allows: `Read Bash(git:*)`, separated by blanks or commas."""
+    pairs = [(found[1], found[2] or "*") for found in _ALLOWED.finditer(allowed)]
+    return tuple(
+        Rule(_TOOLS.get(tool, tool), match.replace(":*", " *"), "allow", source)
+        for tool, match in pairs
+    )
+
+
+def skills_text(skills: Sequence[Skill], folder: Path) -> str:
     """Return what the system prompt says of the skills; empty for none. `folder` is the session's."""
     if not skills:
         return ""
-    lines = [
-        f"- {skill.name}: {skill.description} ({os.path.relpath(skill.file, folder)})"
-        if skill.file.is_relative_to(folder)
-        else f"- {skill.name}: {skill.description} ({skill.file})"
-        for skill in skills.values()
-    ]
+    lines = list[str]()
+    for skill in skills:
+        is_here = skill.file.is_relative_to(folder)
+        file = os.path.relpath(skill.file, folder) if is_here else skill.file
+        needs = f" Needs: {skill.needs}" if skill.needs else ""
+        lines.append(f"- {skill.name}: {skill.description}{needs} ({file})")
     head = (
         "\n\n# Skills\n\nInstructions for single kinds of tasks. If a task fits one, first read its "
         "file with the tool `read`, and go by it; paths in it are relative to that file.\n\n"
@@ -122,6 +158,17 @@ def _read(file: Path, root: Path) -> tuple[dict[str, str], str]:
     if first.strip() != "---" or "\n---" not in f"\n{rest}":
         return {}, text
     head, _, body = f"\n{rest}".partition("\n---")
-    fields = (_FIELD.match(line) for line in head.splitlines())
-    found = {field[1].lower(): field[2].strip().strip("\"'") for field in fields if field}
-    return found, body.partition("\n")[2].strip()
+    return _fields(head), body.partition("\n")[2].strip()
+
+
+def _fields(head: str) -> dict[str, str]:
+    """Read the fields of a head: the part of YAML that such files use; lines of one become a line."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in head.splitlines():
+        if field := _FIELD.match(line):
+            name = field[1].lower()
+            found[name] = [field[2].strip()]
+        elif name and line.strip():
+            found[name].append(line.strip().removeprefix("- "))
+    return {name: " ".join(filter(None, lines)).strip("\"'") for name, lines in found.items()}

@@ -83,12 +83,10 @@ class SessionOpener:
             profile = self.profiles.profile(name)
         is_patient = plan is not None or self._host.launch.is_one_shot
         found = self._equipped(profile, folder, given, is_patient=is_patient)
-        profile, files, skills = found.profile, Instructions(), ""
+        profile, files = found.profile, Instructions()
         if _works_here(profile.tools):
             files = read_instructions(folder, self._paths.config, FEW if self._is_small else MOST)
-            if "read" in profile.tools and not self._is_small:
-                skills = skills_text(skills_in(self.markdown(folder)), folder)
-        system = profile.system + skills + files.text
+        system = profile.system + skills_text(profile.skills, folder) + files.text
         notices = (*([told] if (told := files.told()) else ()), *found.notices)
         return replace(found, profile=replace(profile, system=system), notices=notices)
 
@@ -173,6 +171,8 @@ class SessionOpener:
                 self._host.observers.report,
             )
             profile, servers = factory.equip(profile, folder, given, is_patient=is_patient)
+        if _works_here(profile.tools) and "read" in profile.tools and not self._is_small:
+            profile = replace(profile, skills=skills_in(self.markdown(folder)))
         return PreparedSession(profile=profile, servers=servers, notices=tuple(faults.values()))
 
 

@@ -104,3 +104,47 @@ def test_skills_are_told_and_read_without_a_question(place: Place, serve) -> Non
     assert f"- release: How to release. ({skill / 'SKILL.md'})" in told
     assert "Tag it." not in told
     assert "Tag it." in json.dumps(server.requests[-1].body["messages"])
+
+
+SKILL = """---
+name: tally
+description: >-
+  How to count,
+  and when.
+compatibility: wc
+allowed-tools:
+  - Read
+  - Bash(wc *), Bash(touch:*)
+---
+Count it.
+"""
+
+
+def test_a_skill_allows_its_tools_in_a_turn_that_read_it(place: Place, serve) -> None:
+    """Its own, as it was at the start; not before it is read, in no later turn, and against no rule."""
+    skill = place.home / "skills" / "tally" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(SKILL)
+
+    def shell(line: str) -> Tools:
+        return Tools([{"tool": "shell", "arguments": {"command": line}}])
+
+    reads = Tools([{"tool": "read", "arguments": {"path": str(skill)}}])
+    rules = '[permissions]\nrules = [{ tool = "shell", match = "touch keep", do = "ask" }]\n'
+    server = serve(
+        *(shell("wc -c early"), reads, shell("wc -c a"), shell("touch b")),
+        *(shell("touch keep"), shell("rm b"), Text("Done.")),
+        *(shell("wc -c late"), Text("Done.")),
+        rest=rules,
+    )
+    chat = place.chat("count it")
+    for line in ("wc -c early", "touch keep", "rm b"):
+        question = chat.wait("question")
+        assert question["arguments"]["command"] == line
+        skill.write_text(SKILL.replace("touch", "rm"))  # too late for this session
+        chat.answer(question, "deny")
+    chat.wait("turn_ended", status="completed")
+    assert (place.folder / "b").exists()
+    assert "- tally: How to count, and when. Needs: wc (" in json.dumps(server.requests[0].body)
+    chat.send("again")
+    assert chat.wait("question")["arguments"]["command"] == "wc -c late"

@@ -56,8 +56,8 @@ OF_CLIENTS = (
     "auth/iss-normalized",
     "auth/metadata-issuer-mismatch",
 )
-"""Not `json-schema-2020-12-preservation`, since models' APIs refuse some of it at the top of a schema; nor
-`auth/basic-cimd`, which wants a page of ours on the web, and `auth/scope-step-up`: a login asks for all scopes."""
+"""Not `json-schema-2020-12-preservation`, of which models' APIs refuse a part, `auth/basic-cimd`, which
+wants a page of ours on the web, and `auth/scope-step-up`, since a login has one scope."""
 OF_SERVERS = ("server-initialize", "ping", "tools-list", "tools-call-error")
 """The others want tools, prompts and resources of certain names, or ask for what only HTTP has."""
 
