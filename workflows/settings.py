@@ -344,7 +344,7 @@ class McpSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """Headers of requests to `url`; `$NAME` is a variable of the environment."""
     client_id: str = ""
-    """The client that you registered where a server registers none itself, for `steersman mcp login`."""
+    """The client that you registered where a server registers none, for `steersman mcp login NAME`."""
     client_secret: str = ""
     """Its secret, if it has one; `$NAME` is a variable of the environment."""
     timeout: Annotated[float, Meta(gt=0)] = 120.0

@@ -53,8 +53,8 @@ def foreign_fault(schema: Json, arguments: Json) -> str:
 
 def given_of(schema: Json, arguments: Json) -> Json:
     """Leave out what is null and must not be: some models write so what they do not give."""
-    of = schema.get("properties")
-    properties: Json = of if isinstance(of, dict) else {}
+    given = schema.get("properties")
+    properties = cast("Json", given) if isinstance(given, dict) else {}
     return {
         name: value
         for name, value in arguments.items()

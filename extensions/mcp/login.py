@@ -55,7 +55,7 @@ _FIRST = {
         "clientInfo": {"name": "steersman", "version": __version__},
     },
 }
-_LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+_LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 """What is asked for until it is answered; a server of any version refuses one of them without a login."""
 
 Say = Callable[[str], None]

@@ -14,7 +14,7 @@ from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
 from steersman.workflows.typed_table import known_keys, read_table
 
 NAMED = {"models": "main", "agents": "assistant", "mcp": "files"}
-WEB = {"url", "headers"}  # keys of a server that is no command
+WEB = {"url", "headers", "client_id", "client_secret"}  # keys of a server that is no command
 
 
 def wanted_keys() -> set[Where]:

@@ -86,7 +86,7 @@ def log_in(folder: str) -> None:
         for line in login.stdout:
             print(line, end="", file=sys.stderr)
             if line.startswith("http"):
-                urllib.request.urlopen(line.strip(), timeout=30).read()
+                urllib.request.urlopen(line.strip()).read()
 
 
 async def has_worked(folder: str) -> bool:

@@ -85,7 +85,7 @@ def passes(place: Place, *command: str) -> None:
         env={**place.environ, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=seconds(120),
+        timeout=seconds(80),
         check=False,
     )
     said = ran.stdout + ran.stderr
