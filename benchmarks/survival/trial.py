@@ -21,7 +21,7 @@ from agents import Agent, Missing
 from plan import SIGNALS, Case
 from scripted import ScriptedServer, prompt
 
-__all__ = ["Trial", "marked", "try_case"]
+__all__ = ["Trial", "heed_signals", "marked", "try_case"]
 
 LIMIT = 90.0
 """Seconds that an agent has for a run."""
@@ -251,11 +251,22 @@ class Trial:
             time.sleep(0.1)
 
 
+def heed_signals() -> None:
+    """Have agents start with the signals of `SIGNALS` heeded, as in a terminal.
+
+    A job in the background has SIGINT ignored, and one of `nohup` SIGHUP; all that it starts has so, too.
+    """
+    for number in (signal.Signals[name] for name in SIGNALS.values() if name != "SIGKILL"):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)  # what is handled is not ignored in a child
+
+
 def try_case(agent: Agent, case: Case, keep: Path | None = None) -> Data:
     """Have an agent try a case in a new folder, which `keep` receives; return the trajectory.
 
     Raises `Missing` if the moment of the fault never comes.
     """
+    heed_signals()
     place = Path(tempfile.mkdtemp(prefix="survival-"))
     try:
         return Trial(agent, case, place).run()

@@ -3,6 +3,8 @@
 import datetime
 import importlib
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -227,6 +229,19 @@ def test_steersman_survives_a_kill(load_it: Load) -> None:
     assert (verdict.was_tried, verdict.reasons) == (True, [])
     assert [run["code"] for run in seen["runs"]] == [-9, 0]
     assert seen["sessions"]
+
+
+def test_an_agent_heeds_what_its_runner_ignores(load_it: Load) -> None:
+    """A campaign in the background has SIGINT ignored, and what it starts would never end by one."""
+    number = signal.SIGINT
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        load_it("trial").heed_signals()
+        code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    finally:
+        signal.signal(number, before)
+    assert ran.stdout == "False\n"
 
 
 def test_the_page_is_that_of_its_data_and_not_old(load_it: Load) -> None:
