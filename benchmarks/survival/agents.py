@@ -6,7 +6,9 @@ has a native program, that is started, and not the script around it: a fault is 
 """
 
 import json
+import signal
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +26,7 @@ from contender import (
     install_node,
     ours,
 )
-from contenders import CodexLive, Live, OpencodeLive, OurLive, PiLive
+from contenders import PATIENCE, CodexLive, Lines, Live, OpencodeLive, OurLive, PiLive
 
 __all__ = ["AGENTS", "Agent", "Missing"]
 
@@ -345,6 +347,60 @@ class Qwen(Agent):
         return _files(self.home / ".qwen/projects", "*.jsonl")
 
 
+class Gptme(Agent):
+    """gptme, which has its calls in the text of an answer if it is not told otherwise."""
+
+    name = "gptme"
+    contender = replace(_WORK["gptme"], environ={"GPTME_TIKTOKEN_TIMEOUT": "0"})
+    queues = True
+
+    def prepare(self, place: Path, url: str, mark: str) -> None:
+        """Have calls as the protocol has them, and its other programs at hand."""
+        super().prepare(place, url, mark)
+        self.environ["PATH"] += f":{Path(self.prefix[0]).parent}"
+        self.prefix += ["--tool-format", "tool"]
+
+    def resume(self, prompt: str) -> list[str]:
+        """Return the command that continues the newest conversation of the folder."""
+        return [*self.prefix, "--resume", prompt]
+
+    def live(self) -> Live:
+        """Name a conversation, since its queue is found by that."""
+        return _GptmeLive([*self.prefix, "--name", "live"], self.folder, self.environ)
+
+    def queue(self, live: Live, text: str) -> None:
+        """Wait for the word of `chats send`."""
+        if "Queued" not in self.asked("chats", "send", "live", text):
+            raise Missing("it did not take the message")
+
+    def sessions(self) -> list[str]:
+        """Ask `chats list`."""
+        return [str(row["id"]) for row in json.loads(self.asked("chats", "list", "--json") or "[]")]
+
+
+class _GptmeLive(Lines):
+    """`gptme`, which reads its first message to the end of the input, and later ones from a queue."""
+
+    def say(self, text: str) -> None:
+        """Send the message that begins the conversation."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(text.encode())
+        self.process.stdin.close()
+
+    def steer(self, text: str) -> None:
+        """Raise `Missing`: `Gptme.queue` has another program do this."""
+        raise Missing("it reads no more")
+
+    def interrupt(self) -> None:
+        """Stop the running turn, and the program."""
+        self.process.send_signal(signal.SIGINT)
+
+    def ended(self) -> float:
+        """Wait until the program has ended."""
+        self.process.wait(PATIENCE)
+        return time.perf_counter()
+
+
 class Mini(Agent):
     """mini-swe-agent."""
 
@@ -355,6 +411,7 @@ class Mini(Agent):
 
 
 AGENTS: dict[str, type[Agent]] = {
-    agent.name: agent for agent in (Steersman, Unboxed, Codex, Opencode, Pi, Claude, Qwen, Mini)
+    agent.name: agent
+    for agent in (Steersman, Unboxed, Codex, Opencode, Pi, Claude, Qwen, Gptme, Mini)
 }
 """All adapters by name."""
