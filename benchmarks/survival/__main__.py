@@ -18,7 +18,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "peers"))
 
 import results
 from agents import AGENTS, Agent, Missing
-from plan import KINDS, REVISION, Case, draw
+from plan import REVISION, Case, draw, numbers
 from table import machine
 from trial import try_case
 from verdict import judge
@@ -32,6 +32,8 @@ def say(text: str) -> None:
 def can_try(agent: Agent, case: Case) -> bool:
     """Whether the agent can do what the case asks for."""
     if case.kind.when == "queued" and not agent.queues:
+        return False
+    if case.kind.act == "second" and not agent.resumes:
         return False
     return agent.runs_tools or not case.kind.needs_tool
 
@@ -68,7 +70,7 @@ def campaign(versions: dict[str, str], cases: list[Case], path: Path, keep: Path
                 continue
             verdicts = known.get((name, version, case.seed, case.number), [])
             while len(verdicts) < 1 or verdicts == [False]:
-                told = f"{case.number:>3} {name}: {case.kind.name}"
+                told = f"{case.number:>4} {name}: {case.kind.name}"
                 try:
                     line = try_once(name, version, case, keep and keep / f"{name}-{case.number}")
                 except (Missing, OSError) as error:
@@ -99,7 +101,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--agents", default="", help="names, with commas; all if left out")
     parser.add_argument("--seed", type=int, default=1, help="of the plan")
-    parser.add_argument("--cases", type=int, default=len(KINDS), help="how many of the plan")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each kind is tried")
     parser.add_argument("--case", type=int, help="only this one, again; show the trajectory")
     parser.add_argument("--results", type=Path, default=results.TRIALS, help="JSON lines")
     parser.add_argument("--keep", type=Path, help="a folder for homes and folders of the trials")
@@ -124,10 +126,10 @@ def main(arguments: list[str]) -> int:
     names = chosen(given.agents)
     if given.list:
         print(*(name.replace(",", "") for name in AGENTS), sep="\n")
-        for number in range(given.cases):
+        for number in numbers(given.rounds):
             case = draw(given.seed, number)
             moment = f"step {case.step} of {case.steps}, {case.words} words, {case.delay:g} s"
-            print(f"{number:>3} {case.kind.name}: {moment}")
+            print(f"{number:>4} {case.kind.name}: {moment}")
         return 0
     if given.case is not None:
         for name, version in installed(names).items():
@@ -135,7 +137,7 @@ def main(arguments: list[str]) -> int:
             print(json.dumps(line, indent=1))
         return 0
     if not given.report:
-        cases = [draw(given.seed, number) for number in range(given.cases)]
+        cases = [draw(given.seed, number) for number in numbers(given.rounds)]
         campaign(installed(names), cases, given.results, given.keep)
     lines = results.read(given.results)
     agents = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plan import KINDS, REVISION
+from plan import KINDS, REVISION, kind_of
 from verdict import FIGURES, Verdict, judge
 
 __all__ = [
@@ -93,7 +93,7 @@ def summary(name: str, cannot: str, lines: list[Data]) -> Summary:
         found.tried += 1
         if verdict.seconds is not None:
             took.append(verdict.seconds)
-        of_kind = found.kinds.setdefault(KINDS[number % len(KINDS)].name, [])
+        of_kind = found.kinds.setdefault(kind_of(number).name, [])
         for figure in FIGURES:
             if count := getattr(verdict, figure):
                 found.counts[figure] = found.counts.get(figure, 0) + count

@@ -1,5 +1,6 @@
 # A step of the work: `sh step.sh ID MODE`. It appends what it does to `log` beside it, writes
 # ID.txt, and prints `did[ID]` at its end. MODE `look` does it only if the log has no end of it.
+unset LD_PRELOAD # the faults of disk and clock are for the agent
 here=$(cd "$(dirname "$0")" && pwd) id=$1 mode=$2
 log() { printf '%s %s %s %s\n' "$1" "$id" "$$" "$(date +%s.%N)" >>"$here/log"; }
 slowly() {

@@ -6,18 +6,22 @@ have its folder in their command line, or work in it.
 """
 
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import termios
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from agents import Agent, Missing
+from faults import ERRORS, Faults
 from plan import SIGNALS, Case
 from scripted import ScriptedServer, prompt
 
@@ -48,6 +52,40 @@ def marked(mark: str, place: Path) -> dict[int, str]:
     return found
 
 
+class Terminal(threading.Thread):
+    """A terminal that writes what is printed to `output`, until it is closed."""
+
+    def __init__(self, output: Path) -> None:
+        super().__init__(daemon=True)
+        self.output = output
+        self._master, self.slave = pty.openpty()
+        termios.tcsetwinsize(self.slave, (24, 80))
+        self._is_closed = threading.Event()
+
+    def run(self) -> None:
+        """Read what is printed; only who reads can close it, or it stays open."""
+        with self.output.open("ab") as file:
+            while not self._is_closed.is_set():
+                if select.select([self._master], [], [], 0.02)[0]:
+                    try:
+                        file.write(os.read(self._master, 65536))
+                    except OSError:  # nobody has it open any more
+                        break
+        os.close(self._master)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._is_closed.set()
+        self.join()
+
+
+@dataclass
+class _Running:
+    process: "subprocess.Popen[bytes]"
+    output: Path
+    begun: float
+
+
 class Trial:
     """One agent with one case in a place of its own. `run` returns the trajectory."""
 
@@ -58,8 +96,11 @@ class Trial:
         self.mark = f"survival-{os.getpid()}-{place.name}"
         self._target = f"m1.{case.step}"
         self._pid = 0
-        self._fault_at = self._begun = 0.0
+        self._fault_at = 0.0
         self._runs: list[Data] = []
+        self._started: list[_Running] = []
+        self._faults = Faults(place) if case.kind.needs_library else None
+        self._terminal: Terminal | None = None
         self._there: list[str] = []
 
     def run(self) -> Data:
@@ -70,13 +111,15 @@ class Trial:
         marks = {"m1": self.case.steps}
         with ScriptedServer() as server:
             self.agent.prepare(self.place, server.url, self.mark)
+            if self._faults:
+                self.agent.environ |= self._faults.environ
             server.target, server.when = self._target, self.case.kind.when
             server.tool, server.words = self.case.kind.tool, self.case.words
             server.fault = self.case.kind.act if self.case.kind.is_server else ""
             server.met = self._fault
             try:
                 self._first()
-                if self.case.kind.when == "queued":
+                if self.case.kind.when == "queued" or self.case.kind.act == "second":
                     marks["m2"] = 1
                 after = self._settle()
                 if self.agent.resumes and self._fault_at:
@@ -94,6 +137,7 @@ class Trial:
                 "fault": round(self._fault_at, 3),
                 "runs": self._runs,
                 "requests": [heard.as_data() for heard in server.heard],
+                **({"met": self._faults.met(self._pid)} if self._faults else {}),
                 "log": self._log(),
                 "there": self._there,
                 "after": sorted(after.values()),
@@ -108,7 +152,7 @@ class Trial:
     def _first(self) -> None:
         """Run the first message until the agent has ended, with the fault at its moment."""
         if self.case.kind.when == "queued":
-            self._begun = time.time()
+            begun = time.time()
             live = self.agent.live()
             self._pid = live.pid
             live.say(prompt("m1", self.case.steps))
@@ -117,44 +161,56 @@ class Trial:
             self._fault()
             with suppress(OSError):
                 live.close()
-            self._note(-9, "ended")
+            self._note(-9, "ended", begun)
             return
-        process = self._start(self.agent.start(prompt("m1", self.case.steps)))
+        if self.case.kind.act == "close":
+            self._terminal = Terminal(self.place / "output-0")
+            self._terminal.start()
+        running = self._start(self.agent.start(prompt("m1", self.case.steps)))
+        self._pid, poll = running.process.pid, running.process.poll
         if self.case.kind.when in ("tool", "ended"):
             word = "begin" if self.case.kind.when == "tool" else "end"
-            self._until(lambda: self._began(self._target, word) or process.poll() is not None)
-            if process.poll() is None:
+            self._until(lambda: self._began(self._target, word) or poll() is not None)
+            if poll() is None:
                 self._fault()
-        self._wait(process)
+        self._wait(running)
+        for second in self._started[1:]:
+            self._wait(second)
+        if self._faults and self.case.kind.act in ERRORS:
+            self._faults.switch()
+        if self._terminal:
+            self._terminal.close()
 
     def _resumed(self, server: ScriptedServer, text: str) -> None:
         """Continue the conversation with one more message."""
         began, known = time.time(), len(server.heard)
-        process = self._start(self.agent.resume(text))
-        self._wait(process)
+        self._wait(self._start(self.agent.resume(text)))
         first = [heard.time for heard in server.heard[known:] if "m3" in heard.marks]
         self._runs[-1]["asked"] = round(first[0] - began, 2) if first else None
 
-    def _start(self, command: list[str]) -> "subprocess.Popen[bytes]":
-        output = (self.place / f"output-{len(self._runs)}").open("wb")
-        with output:
+    def _start(self, command: list[str]) -> _Running:
+        """Start a program of the agent; the first one in the terminal, if the case has one."""
+        path = self.place / f"output-{len(self._started)}"
+        terminal = None if self._started else self._terminal
+        with path.open("ab") as output:
             process = subprocess.Popen(
-                command,
+                ["setsid", "--ctty", *command] if terminal else command,
                 cwd=self.agent.folder,
                 env=self.agent.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdin=terminal.slave if terminal else subprocess.DEVNULL,
+                stdout=terminal.slave if terminal else output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                start_new_session=not terminal,
             )
-        self._pid = process.pid
-        self._begun = time.time()
-        return process
+        if terminal:
+            os.close(terminal.slave)
+        running = _Running(process, path, time.time())
+        self._started.append(running)
+        return running
 
-    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+    def _wait(self, running: _Running) -> None:
         """Wait until it has ended, and note how; it is ended if it does not end by itself."""
-        until = time.monotonic() + LIMIT
-        how = "ended"
+        process, until, how = running.process, time.monotonic() + LIMIT, "ended"
         while process.poll() is None and time.monotonic() < until:
             time.sleep(0.02)
             is_signalled = self._fault_at and self.case.kind.ends and not self._runs
@@ -162,18 +218,15 @@ class Trial:
                 break
         if process.poll() is None:
             how = "had to be ended"
-            self._group(signal.SIGKILL)
+            self._group(signal.SIGKILL, process.pid)
             process.wait()
-        self._note(process.returncode, how)
+        output = running.output.read_bytes()[-300:].decode(errors="replace")
+        self._note(process.returncode, how, running.begun, output)
 
-    def _note(self, code: int, how: str) -> None:
+    def _note(self, code: int, how: str, begun: float, output: str = "") -> None:
         """Write down how a run ended; times in seconds since the epoch."""
-        path = self.place / f"output-{len(self._runs)}"
-        output = path.read_bytes()[-300:].decode(errors="replace") if path.exists() else ""
-        begun, ended = round(self._begun, 3), round(time.time(), 3)
-        self._runs.append(
-            {"code": code, "how": how, "begun": begun, "ended": ended, "output": output}
-        )
+        times = {"begun": round(begun, 3), "ended": round(time.time(), 3)}
+        self._runs.append({"code": code, "how": how, **times, "output": output})
 
     # The fault ------------------------------------------------------------------------------------
 
@@ -185,19 +238,29 @@ class Trial:
             self._there = sorted(marked(self.mark, self.place).values())
         self._fault_at = time.time()
         if kind.act == "pause":
-            self._group(signal.SIGSTOP)
-            threading.Timer(_PAUSE, self._group, (signal.SIGCONT,)).start()
+            self._group(signal.SIGSTOP, self._pid)
+            threading.Timer(_PAUSE, self._group, (signal.SIGCONT, self._pid)).start()
+        elif self._faults and kind.act == "clock":
+            self._faults.switch(shift=int(self.case.amount))
+        elif self._faults:
+            self._faults.switch(ERRORS[kind.act])
+            if self.case.amount:
+                threading.Timer(self.case.amount, self._faults.switch).start()
+        elif kind.act == "second":
+            self._start(self.agent.resume(prompt("m2", 1)))
+        elif self._terminal:
+            self._terminal.close()
         elif kind.ends:
             number = signal.Signals[SIGNALS[kind.act]]
             if kind.group:
-                self._group(number)
+                self._group(number, self._pid)
             else:
                 with suppress(ProcessLookupError):
                     os.kill(self._pid, number)
 
-    def _group(self, number: signal.Signals) -> None:
+    def _group(self, number: signal.Signals, pid: int) -> None:
         with suppress(ProcessLookupError):
-            os.killpg(self._pid, number)
+            os.killpg(pid, number)
 
     # What is seen ---------------------------------------------------------------------------------
 
