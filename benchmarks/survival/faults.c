@@ -1,7 +1,7 @@
 /* Faults of disk and clock, put in front of the C library by LD_PRELOAD; see faults.py.
 
    SURVIVAL_FAULTS names a folder with `control`, which says what fails now, and `log`, to which each
-   call that met a fault is written as "PID CALL". SURVIVAL_BELOW are the beginnings of the paths that
+   call that met a fault is written as "PID CALL PATH". SURVIVAL_BELOW are the beginnings of the paths that
    fail, with colons. Calls go to the kernel themselves, so that nothing is looked up while they fail. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,12 +45,12 @@ __attribute__((constructor)) static void begin(void) {
     if (map != MAP_FAILED) control = map;
 }
 
-static void note(const char *call) {
-    char line[64];
+static void note(const char *call, const char *path) {
+    char line[PATH_MAX];
     if (noted >= 100) return;
     noted++;
     int file = syscall(SYS_openat, AT_FDCWD, logged, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    int size = snprintf(line, sizeof line, "%d %s\n", (int)getpid(), call);
+    int size = snprintf(line, sizeof line, "%d %s %s\n", (int)getpid(), call, path);
     syscall(SYS_write, file, line, size);
     syscall(SYS_close, file);
 }
@@ -71,8 +71,8 @@ static int target(int file, char *path) {
     return size;
 }
 
-static int refuse(const char *call, int error) {
-    note(call);
+static int refuse(const char *call, const char *path, int error) {
+    note(call, path);
     errno = error;
     return 1;
 }
@@ -82,7 +82,7 @@ static int fails(const char *call, int file, int needs_room) {
     char path[PATH_MAX];
     int error = control ? control->error : 0, before = errno;
     if (!error || (error == ENOSPC && !needs_room)) return 0;
-    if (target(file, path) > 0 && is_below(path)) return refuse(call, error);
+    if (target(file, path) > 0 && is_below(path)) return refuse(call, path, error);
     errno = before;
     return 0;
 }
@@ -97,25 +97,30 @@ static int fails_at(const char *call, int folder, const char *name, int is_new) 
     strncat(path, name, PATH_MAX - 1);
     int is_one = is_below(path);
     if (is_one && is_new) is_one = syscall(SYS_newfstatat, AT_FDCWD, path, &there, 0) != 0;
-    if (is_one && (is_new || error != ENOSPC)) return refuse(call, error);
+    if (is_one && (is_new || error != ENOSPC)) return refuse(call, path, error);
     errno = before;
     return 0;
 }
 
-/* A disk that becomes full takes a part of what is written first. */
-static size_t taken(size_t size) {
-    return control->error == ENOSPC && size > 1 && !__atomic_exchange_n(&is_short, 1, __ATOMIC_RELAXED)
-               ? size / 2 : 0;
+/* How much of a failing call on an open file is done: a disk that becomes full takes a part first. */
+static size_t taken(const char *call, int file, size_t size) {
+    char path[PATH_MAX];
+    if (!fails(call, file, 1)) return size;
+    if (control->error != ENOSPC || size < 2 || __atomic_exchange_n(&is_short, 1, __ATOMIC_RELAXED))
+        return 0;
+    target(file, path);
+    note("part", path);
+    return size / 2;
 }
 
 ssize_t write(int file, const void *data, size_t size) {
-    if (fails("write", file, 1) && !(size = taken(size))) return -1;
-    return syscall(SYS_write, file, data, size);
+    size_t part = taken("write", file, size);
+    return size && !part ? -1 : syscall(SYS_write, file, data, part);
 }
 
 ssize_t pwrite(int file, const void *data, size_t size, off_t at) {
-    if (fails("pwrite", file, 1) && !(size = taken(size))) return -1;
-    return syscall(SYS_pwrite64, file, data, size, at);
+    size_t part = taken("pwrite", file, size);
+    return size && !part ? -1 : syscall(SYS_pwrite64, file, data, part, at);
 }
 
 ssize_t pwrite64(int file, const void *data, size_t size, off64_t at) {
@@ -194,7 +199,7 @@ int rename(const char *old, const char *new) { return renameat2(AT_FDCWD, old, A
 static int shift(void) {
     static int is_noted;
     int seconds = control ? control->shift : 0, before = errno;
-    if (seconds && !__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED)) note("clock");
+    if (seconds && !__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED)) note("clock", "");
     errno = before;
     return seconds;
 }

@@ -80,11 +80,13 @@ class Summary:
 def summary(name: str, cannot: str, lines: list[Data]) -> Summary:
     """Judge the kept trials of one agent, of the version that was tried last."""
     version = lines[-1]["version"]
+    lines = [line for line in lines if line["version"] == version]
+    if any(line["seen"].get("grown") for line in lines):  # it writes past the library
+        lines = [line for line in lines if "grown" not in line["seen"]]
     found = Summary(name, version, cannot)
     verdicts: dict[tuple[int, int], list[Verdict]] = {}
     for line in lines:
-        if line["version"] == version:
-            verdicts.setdefault((line["seed"], line["number"]), []).append(judge(line["seen"]))
+        verdicts.setdefault((line["seed"], line["number"]), []).append(judge(line["seen"]))
     took: list[float] = []
     for (seed, number), tries in sorted(verdicts.items(), key=lambda item: item[0]):
         verdict, case = tries[0], str(number) if seed == 1 else f"{number}/{seed}"

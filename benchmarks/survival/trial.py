@@ -84,6 +84,13 @@ class _Running:
     process: "subprocess.Popen[bytes]"
     output: Path
     begun: float
+    ended: float = 0.0
+
+    def poll(self) -> bool:
+        """Whether it has ended; remembers when that was seen."""
+        if not self.ended and self.process.poll() is not None:
+            self.ended = time.time()
+        return bool(self.ended)
 
 
 class Trial:
@@ -98,8 +105,9 @@ class Trial:
         self._pid = 0
         self._fault_at = 0.0
         self._runs: list[Data] = []
-        self._started: list[_Running] = []
+        self._open: list[_Running] = []
         self._faults = Faults(place) if case.kind.needs_library else None
+        self._grown: list[str] | None = None
         self._terminal: Terminal | None = None
         self._there: list[str] = []
 
@@ -122,6 +130,8 @@ class Trial:
                 if self.case.kind.when == "queued" or self.case.kind.act == "second":
                     marks["m2"] = 1
                 after = self._settle()
+                if self._faults and self.case.kind.act == "clock":
+                    self._faults.shift_times(self._fault_at, int(self.case.amount))
                 if self.agent.resumes and self._fault_at:
                     marks["m3"] = 1
                     self._resumed(server, prompt("m3", 1))
@@ -138,6 +148,7 @@ class Trial:
                 "runs": self._runs,
                 "requests": [heard.as_data() for heard in server.heard],
                 **({"met": self._faults.met(self._pid)} if self._faults else {}),
+                **({"grown": self._grown} if self._grown is not None else {}),
                 "log": self._log(),
                 "there": self._there,
                 "after": sorted(after.values()),
@@ -161,37 +172,36 @@ class Trial:
             self._fault()
             with suppress(OSError):
                 live.close()
-            self._note(-9, "ended", begun)
+            self._note(-9, "ended", begun, time.time())
             return
         if self.case.kind.act == "close":
             self._terminal = Terminal(self.place / "output-0")
             self._terminal.start()
         running = self._start(self.agent.start(prompt("m1", self.case.steps)))
-        self._pid, poll = running.process.pid, running.process.poll
+        self._pid = running.process.pid
         if self.case.kind.when in ("tool", "ended"):
             word = "begin" if self.case.kind.when == "tool" else "end"
-            self._until(lambda: self._began(self._target, word) or poll() is not None)
-            if poll() is None:
+            self._until(lambda: self._began(self._target, word) or running.poll())
+            if not running.poll():
                 self._fault()
-        self._wait(running)
-        for second in self._started[1:]:
-            self._wait(second)
-        if self._faults and self.case.kind.act in ERRORS:
-            self._faults.switch()
+        self._wait()
+        self._repair()
         if self._terminal:
             self._terminal.close()
 
     def _resumed(self, server: ScriptedServer, text: str) -> None:
         """Continue the conversation with one more message."""
         began, known = time.time(), len(server.heard)
-        self._wait(self._start(self.agent.resume(text)))
+        self._start(self.agent.resume(text))
+        self._wait()
         first = [heard.time for heard in server.heard[known:] if "m3" in heard.marks]
         self._runs[-1]["asked"] = round(first[0] - began, 2) if first else None
 
     def _start(self, command: list[str]) -> _Running:
         """Start a program of the agent; the first one in the terminal, if the case has one."""
-        path = self.place / f"output-{len(self._started)}"
-        terminal = None if self._started else self._terminal
+        number = len(self._runs) + len(self._open)
+        path = self.place / f"output-{number}"
+        terminal = None if number else self._terminal
         with path.open("ab") as output:
             process = subprocess.Popen(
                 ["setsid", "--ctty", *command] if terminal else command,
@@ -205,27 +215,30 @@ class Trial:
         if terminal:
             os.close(terminal.slave)
         running = _Running(process, path, time.time())
-        self._started.append(running)
+        self._open.append(running)
         return running
 
-    def _wait(self, running: _Running) -> None:
-        """Wait until it has ended, and note how; it is ended if it does not end by itself."""
-        process, until, how = running.process, time.monotonic() + LIMIT, "ended"
-        while process.poll() is None and time.monotonic() < until:
+    def _wait(self) -> None:
+        """Wait until all that was started has ended, and note how; what does not end is ended."""
+        until = time.monotonic() + LIMIT
+        while not all([running.poll() for running in self._open]) and time.monotonic() < until:
             time.sleep(0.02)
             is_signalled = self._fault_at and self.case.kind.ends and not self._runs
             if is_signalled and time.time() - self._fault_at > PATIENCE:
                 break
-        if process.poll() is None:
-            how = "had to be ended"
-            self._group(signal.SIGKILL, process.pid)
-            process.wait()
-        output = running.output.read_bytes()[-300:].decode(errors="replace")
-        self._note(process.returncode, how, running.begun, output)
+        while self._open:
+            running, how = self._open.pop(0), "ended"
+            if not running.poll():
+                how = "had to be ended"
+                self._group(signal.SIGKILL, running.process.pid)
+                running.process.wait()
+            output = running.output.read_bytes()[-300:].decode(errors="replace")
+            ended = running.ended or time.time()
+            self._note(running.process.returncode, how, running.begun, ended, output)
 
-    def _note(self, code: int, how: str, begun: float, output: str = "") -> None:
+    def _note(self, code: int, how: str, begun: float, ended: float, output: str = "") -> None:
         """Write down how a run ended; times in seconds since the epoch."""
-        times = {"begun": round(begun, 3), "ended": round(time.time(), 3)}
+        times = {"begun": round(begun, 3), "ended": round(ended, 3)}
         self._runs.append({"code": code, "how": how, **times, "output": output})
 
     # The fault ------------------------------------------------------------------------------------
@@ -243,9 +256,9 @@ class Trial:
         elif self._faults and kind.act == "clock":
             self._faults.switch(shift=int(self.case.amount))
         elif self._faults:
-            self._faults.switch(ERRORS[kind.act])
+            self._faults.fail(ERRORS[kind.act])
             if self.case.amount:
-                threading.Timer(self.case.amount, self._faults.switch).start()
+                threading.Timer(self.case.amount, self._repair).start()
         elif kind.act == "second":
             self._start(self.agent.resume(prompt("m2", 1)))
         elif self._terminal:
@@ -257,6 +270,13 @@ class Trial:
             else:
                 with suppress(ProcessLookupError):
                     os.kill(self._pid, number)
+
+    def _repair(self) -> None:
+        """Let the disk be right again, once."""
+        is_failing = self._fault_at and self._grown is None and self.case.kind.act in ERRORS
+        if self._faults and is_failing:
+            self._grown = self._faults.grown()
+            self._faults.switch()
 
     def _group(self, number: signal.Signals, pid: int) -> None:
         with suppress(ProcessLookupError):

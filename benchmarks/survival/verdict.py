@@ -65,7 +65,8 @@ class Verdict:
 
 def judge(seen: Data) -> Verdict:
     """Judge a trajectory."""
-    verdict = Verdict(was_tried=bool(seen["fault"]) and seen.get("met") != 0)
+    is_met = seen.get("met") != 0 and not seen.get("grown")
+    verdict = Verdict(was_tried=bool(seen["fault"]) and is_met)
     if not verdict.was_tried:
         return verdict
     _judge_end(seen, verdict)
@@ -159,9 +160,8 @@ def _judge_files(seen: Data, verdict: Verdict) -> None:
         steps = {
             step: state for step, state in seen["files"].items() if step.startswith(f"{mark}.")
         }
-        is_later = act != "second" and any(
-            line[3] > run["ended"] for line in seen["log"] if line[1] in steps
-        )
+        done = {line[1] for line in seen["log"] if line[0] == "end" and line[3] <= run["ended"]}
+        is_later = act != "second" and not done.issuperset(steps)
         if run["code"] == 0 and (is_later or "missing" in steps.values()) and run is not last:
             verdict.count("files", f"exit code 0, but {mark} was not done then")
         elif run["code"] == 0 and "missing" in steps.values():
