@@ -2,9 +2,9 @@
 
 faults.c is compiled once and put in front of the C library of the agent. It fails what the agent writes
 below its home and into hidden folders of its project, and nothing that a tool writes into the project.
-A program that is statically linked, or that calls the kernel itself, is not reached: then the library notes
-no call, or a conversation grows although none can, and the case cannot be tried. File times are those of the kernel;
-`shift_times` corrects them for who comes after a jump of the clock.
+A program that is statically linked, or that calls the kernel itself, is not reached: the library notes
+no call, or a conversation grows although none can. Then the case cannot be tried. File times are those
+of the kernel; `shift_times` corrects them for who comes after a jump of the clock.
 """
 
 import errno

@@ -221,7 +221,7 @@ class Trial:
     def _wait(self) -> None:
         """Wait until all that was started has ended, and note how; what does not end is ended."""
         until = time.monotonic() + LIMIT
-        while not all([running.poll() for running in self._open]) and time.monotonic() < until:
+        while [one for one in self._open if not one.poll()] and time.monotonic() < until:
             time.sleep(0.02)
             is_signalled = self._fault_at and self.case.kind.ends and not self._runs
             if is_signalled and time.time() - self._fault_at > PATIENCE:
