@@ -21,6 +21,7 @@ Data = dict[str, Any]
 FIGURES = {
     "lost": "messages lost",
     "doubled": "messages doubled",
+    "reordered": "messages out of order",
     "twice": "tools run twice",
     "left": "processes left",
     "files": "files not as said",
@@ -40,6 +41,7 @@ class Verdict:
     was_tried: bool = True
     lost: int = 0
     doubled: int = 0
+    reordered: int = 0
     twice: int = 0
     left: int = 0
     files: int = 0
@@ -118,11 +120,17 @@ def _judge_end(seen: Data, verdict: Verdict) -> None:
         return
     until = seen["runs"][1]["begun"] if len(seen["runs"]) > 1 else float("inf")
     ended = fault if _kills(seen) else first["ended"]
-    late = [line for line in seen["log"] if ended + GRACE < line[3] < until]
+    late = [
+        line
+        for line in seen["log"]
+        if (fault if line[0] == "begin" else ended) + GRACE < line[3] < until
+    ]
     asked = [one for one in seen["requests"] if ended + GRACE < one["time"] < until]
     if late:
         word, step, _, when = late[-1]
-        verdict.count("went_on", f"`{word} {step}` {when - ended:.1f} s after its end")
+        after = "the signal" if when < ended + GRACE else "its end"
+        since = fault if when < ended + GRACE else ended
+        verdict.count("went_on", f"`{word} {step}` {when - since:.1f} s after {after}")
     if asked:
         verdict.count("went_on", f"a request {asked[-1]['time'] - ended:.1f} s after its end")
 
@@ -186,6 +194,8 @@ def _judge_memory(seen: Data, verdict: Verdict) -> None:
             verdict.count("lost", f"{mark} is not in the last request, nor said to wait")
         if marks[mark] > 1:
             verdict.count("doubled", f"{mark} is in the last request {marks[mark]} times")
+    if (order := list(dict.fromkeys(resumed[-1]["marks"]))) != sorted(order):
+        verdict.count("reordered", f"{', '.join(order)} is their order in the last request")
 
 
 def _recovered(seen: Data) -> float | None:

@@ -96,3 +96,18 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Callable[
     yield importlib.import_module
     for path in folder.glob("[a-z]*.py"):
         sys.modules.pop(path.stem, None)
+
+
+@pytest.fixture
+def load_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Generator[Callable[[str], ModuleType]]:
+    """Import a module of benchmarks/survival, which uses those of the other benchmarks, too."""
+    before, benchmarks = set(sys.modules), ROOT / "benchmarks"
+    for folder in ("", "work", "peers", "survival"):
+        monkeypatch.syspath_prepend(str(benchmarks / folder))
+    monkeypatch.setenv("STEERSMAN_PEERS", str(tmp_path / "peers"))
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if benchmarks in Path(str(getattr(sys.modules[name], "__file__", ""))).parents:
+            del sys.modules[name]

@@ -1,33 +1,19 @@
 """`make bench-survival`: its plan is fixed, its judge finds what is planted, its page is not old."""
 
+import dataclasses
 import datetime
-import importlib
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-SURVIVAL = Path(__file__).parents[2] / "benchmarks" / "survival"
 Load = Callable[[str], ModuleType]
-
-
-@pytest.fixture
-def load_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Load]:
-    """Import a module of the benchmark, a program and no package."""
-    before = set(sys.modules)
-    for folder in ("", "work", "peers", "survival"):
-        monkeypatch.syspath_prepend(str(SURVIVAL.parent / folder))
-    monkeypatch.setenv("STEERSMAN_PEERS", str(tmp_path / "peers"))
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if (SURVIVAL.parent) in Path(str(getattr(sys.modules[name], "__file__", ""))).parents:
-            del sys.modules[name]
 
 
 def trajectory(act: str = "kill", when: str = "tool") -> dict[str, Any]:
@@ -84,6 +70,21 @@ def doubled(seen: dict[str, Any]) -> None:
     seen["requests"][-1]["marks"] = ["m1", "m1", "m3"]
 
 
+def reordered(seen: dict[str, Any]) -> None:
+    """Have the newest message first."""
+    seen["requests"][-1]["marks"] = ["m3", "m1"]
+
+
+def dropped_accepted(seen: dict[str, Any]) -> None:
+    """Let a second program end well, and nobody hear of its message."""
+    seen["case"]["kind"]["act"] = "second"
+    seen["marks"] = {"m1": 2, "m2": 1, "m3": 1}
+    seen["runs"][0]["code"] = 1
+    seen["runs"].insert(1, {**seen["runs"][1], "begun": 100.0, "ended": 101.0})
+    seen["files"]["m2.1"] = "right"
+    seen["log"].append(["end", "m2.1", 5, 100.5])
+
+
 def run_twice(seen: dict[str, Any]) -> None:
     """Begin a step again that was done before the kill."""
     seen["log"].append(["begin", "m1.1", 9, 111.5])
@@ -121,6 +122,19 @@ def model_was_asked(seen: dict[str, Any]) -> None:
     seen["requests"].sort(key=lambda asked: asked["time"])
 
 
+def began_more(seen: dict[str, Any]) -> None:
+    """Begin a step long after SIGTERM, and end later."""
+    seen["case"]["kind"]["act"] = "term"
+    seen["runs"][0]["ended"] = 108.0
+    seen["log"].append(["begin", "m1.2", 5, 106.0])
+
+
+def spun(seen: dict[str, Any]) -> None:
+    """Never end after the disk had failed."""
+    seen["case"]["kind"]["act"] = "failing"
+    seen["runs"][0]["how"] = "had to be ended"
+
+
 def never_ended(seen: dict[str, Any]) -> None:
     """Ignore SIGTERM."""
     seen["case"]["kind"]["act"] = "term"
@@ -142,7 +156,9 @@ def not_listed(seen: dict[str, Any]) -> None:
     [
         (dropped, "lost"),
         (dropped_acknowledged, "lost"),
+        (dropped_accepted, "lost"),
         (doubled, "doubled"),
+        (reordered, "reordered"),
         (run_twice, "twice"),
         (run_at_once, "twice"),
         (process_left, "left"),
@@ -150,6 +166,8 @@ def not_listed(seen: dict[str, Any]) -> None:
         (said_too_early, "files"),
         (tool_went_on, "went_on"),
         (model_was_asked, "went_on"),
+        (began_more, "went_on"),
+        (spun, "went_on"),
         (never_ended, "went_on"),
         (not_resumed, "unresumable"),
         (not_listed, "unresumable"),
@@ -166,6 +184,14 @@ def test_the_judge_finds_a_planted_loss(
     counted = {name: getattr(found, name) for name in verdict.FIGURES if getattr(found, name)}
     assert counted == {figure: 1}
     assert len(found.reasons) == 1
+
+
+@pytest.mark.parametrize("seen", [{"met": 0}, {"met": 3, "grown": ["home/journal"]}])
+def test_a_disk_that_did_not_fail_for_an_agent_counts_nothing(
+    load_it: Load, seen: dict[str, Any]
+) -> None:
+    """No call met the fault, or the conversation grew: the library does not reach that program."""
+    assert not load_it("verdict").judge({**trajectory("full"), **seen}).was_tried
 
 
 def test_the_judge_counts_no_more_than_there_is(load_it: Load) -> None:
@@ -188,14 +214,26 @@ def test_the_judge_counts_no_more_than_there_is(load_it: Load) -> None:
 
 
 def test_the_plan_is_the_same_again(load_it: Load) -> None:
-    """A case depends on its numbers alone, and as many cases as kinds try each kind."""
+    """A case depends on its numbers alone, a round tries each kind, and later kinds change no number."""
     plan = load_it("plan")
-    cases = [plan.draw(1, number) for number in range(60)]
-    assert [plan.draw(1, number) for number in reversed(range(60))] == cases[::-1]
-    assert {case.kind for case in cases[: len(plan.KINDS)]} == {*plan.KINDS}
-    assert cases != [plan.draw(2, number) for number in range(60)]
+    numbers = plan.numbers(2)
+    cases = [plan.draw(1, number) for number in numbers]
+    assert [plan.draw(1, number) for number in reversed(numbers)] == cases[::-1]
+    assert {plan.kind_of(number) for number in plan.numbers(1)} == {*plan.KINDS}
+    assert cases != [plan.draw(2, number) for number in numbers]
     case = plan.draw(1, 7)
     assert (case.kind.name, case.steps, case.step) == ("kill the group in a tool", 3, 3)
+    case = plan.draw(1, plan.LATER + 1)
+    assert (case.kind.name, case.steps, case.step) == ("disk is full in a stream", 3, 1)
+
+
+def test_kept_trials_are_of_the_kinds_of_their_numbers(load_it: Load) -> None:
+    """What was drawn when a trial was made is drawn today."""
+    results, plan = load_it("results"), load_it("plan")
+    for line in results.read(results.TRIALS):
+        kept = line["seen"]["case"]
+        drawn = dataclasses.asdict(plan.draw(line["seed"], line["number"]))
+        assert {**drawn, **kept} == drawn
 
 
 def test_the_model_is_careful_and_sees_to_the_rest(load_it: Load) -> None:
