@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from loopback import Loopback, Talk
 
 __all__ = ["Answer", "Asked", "PeerServer", "messages_of", "shell_call", "text_of"]
 
@@ -57,31 +58,13 @@ class Asked:
         return bool(self.body.get("tools"))
 
 
-class PeerServer:
+class PeerServer(Loopback):
     """Serves until closed; a context manager. `asked` are the requests so far."""
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.change = threading.Condition()
-        self._http = _Http(("127.0.0.1", 0), _Talk)
-        self._http.owner = self
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> Self:
-        """Return the running server."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop."""
-        self._http.shutdown()
-        self._http.server_close()
+        super().__init__(_Talk)
 
     def note(self, asked: Asked) -> None:
         """Remember a request."""
@@ -115,40 +98,24 @@ class PeerServer:
         return [one for one in self.asked[start:] if one.has_tools and needle in one.raw]
 
 
-class _Http(ThreadingHTTPServer):
-    owner: PeerServer
-    daemon_threads = True
-    request_queue_size = 64
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Stay silent about clients that hang up."""
-
-
-class _Talk(BaseHTTPRequestHandler):
+class _Talk(Talk):
     """One connection of a contender."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
 
     def do_HEAD(self) -> None:
         """Answer a contender that looks whether the server is there."""
-        self._json({})
+        self.reply({})
 
     def do_GET(self) -> None:
         """List the one model."""
         models = [{"id": "bench", "object": "model", "slug": "bench", "context_length": 200_000}]
-        self._json({"object": "list", "data": models, "models": []})
+        self.reply({"object": "list", "data": models, "models": []})
 
     def do_POST(self) -> None:
         """Answer."""
         came = time.perf_counter()
-        raw = self._body()
+        raw = self.body()
         if "count_tokens" in self.path:
-            self._json({"input_tokens": len(raw) // 4})
+            self.reply({"input_tokens": len(raw) // 4})
             return
         try:
             body = json.loads(raw)
@@ -157,7 +124,7 @@ class _Talk(BaseHTTPRequestHandler):
         asked = Asked(self.path, body, raw, came)
         _read(asked)
         if not any(part in self.path for part in ("completions", "responses", "messages")):
-            self._json({})
+            self.reply({})
             return
         self.server.owner.note(asked)
         answer = self.server.owner.answer(asked)
@@ -166,18 +133,8 @@ class _Talk(BaseHTTPRequestHandler):
         if body.get("stream"):
             self._stream(asked, answer)
         else:
-            self._json(_whole(asked, answer))
+            self.reply(_whole(asked, answer))
         asked.done = time.perf_counter()
-
-    def _body(self) -> bytes:
-        if "chunked" in self.headers.get("Transfer-Encoding", ""):
-            parts: list[bytes] = []
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                parts.append(self.rfile.read(size))
-                self.rfile.readline()
-            self.rfile.readline()
-            return b"".join(parts)
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def _stream(self, asked: Asked, answer: "Answer") -> None:
         self.send_response(200)
@@ -192,15 +149,6 @@ class _Talk(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
         except OSError:
             self.close_connection = True
-
-    def _json(self, value: Any) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
 
 
 # What was asked -----------------------------------------------------------------------------------

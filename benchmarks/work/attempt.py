@@ -154,7 +154,7 @@ def attempt_task(
         path.mkdir(parents=True)
     task.lay_out(folder)
     attempt = lab.proxy.begin(secrets.token_hex(6), seed, lab.calls, lab.tokens)
-    place = Place(home, lab.proxy.url(attempt), cache_of(contender), lab.weights)
+    place = Place(home, lab.proxy.url_of(attempt), cache_of(contender), lab.weights)
     environ = environ_of(contender, place, attempt.key)
     began = time.monotonic()
     run = Run([*contender.prepare(place), task.request], folder, environ)

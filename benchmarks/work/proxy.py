@@ -1,6 +1,6 @@
 """A logging proxy between every harness and the one model server; it forces the sampling.
 
-A harness is pointed at `proxy.url(attempt)`. Each answer of the model becomes a `Call` of that attempt.
+A harness is pointed at `proxy.url_of(attempt)`. Each answer of the model becomes a `Call` of it.
 The proxy sets temperature and seed, takes out all other settings of sampling, bounds the output, and
 refuses calls beyond the limit. What a client no longer waits for is also ended at the server.
 """
@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
+
+from loopback import Loopback, Talk
 
 OUTPUT = 1024
 """Tokens of an answer, at most."""
@@ -71,40 +71,23 @@ class Attempt:
     open: set[socket.socket] = field(default_factory=set[socket.socket])
 
 
-class Proxy:
+class Proxy(Loopback):
     """Serves on loopback until closed; a context manager. `server` is the address of the model server."""
 
     def __init__(self, server: str) -> None:
         self.server = urlsplit(server)
         self._attempts: dict[str, Attempt] = {}
         self.lock = threading.Lock()
-        self._http = _Http(("127.0.0.1", 0), _Talk)
-        self._http.owner = self
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> "Proxy":
-        """Return the running proxy."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop."""
-        self._http.shutdown()
-        self._http.server_close()
+        super().__init__(_Talk)
 
     def begin(self, key: str, seed: int, most_calls: int, most_tokens: int = OUTPUT) -> Attempt:
         """Expect the calls of an attempt, each with an answer of at most so many tokens."""
         self._attempts[key] = attempt = Attempt(key, seed, most_calls, most_tokens)
         return attempt
 
-    def url(self, attempt: Attempt) -> str:
+    def url_of(self, attempt: Attempt) -> str:
         """Return the base address for one attempt, without `/v1`."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}/{attempt.key}"
+        return f"{self.url}/{attempt.key}"
 
     def end(self, attempt: Attempt, seconds: float = 20.0) -> None:
         """Expect no more calls; end those that run at the server, and wait for their record."""
@@ -124,23 +107,8 @@ class Proxy:
         return self._attempts.get(key)
 
 
-class _Http(ThreadingHTTPServer):
-    owner: Proxy
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Stay silent about clients that hang up."""
-
-
-class _Talk(BaseHTTPRequestHandler):
+class _Talk(Talk):
     """One connection of a harness."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
 
     def do_GET(self) -> None:
         """Pass on what a harness asks about the server, for example its models."""
@@ -148,24 +116,14 @@ class _Talk(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Pass on a call with the sampling of the benchmark."""
-        self._pass(self._body())
-
-    def _body(self) -> bytes:
-        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
-            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        parts: list[bytes] = []
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
+        self._pass(self.body())
 
     def _pass(self, raw: bytes | None) -> None:
         _, key, *rest = self.path.split("/")
         owner = self.server.owner
         attempt = owner.of(key)
         if attempt is None:
-            self._refuse(404)
+            self.reply(_OVER, 404)
             return
         body: dict[str, Any] = json.loads(raw) if raw else {}
         if raw is None or "completions" not in self.path:
@@ -177,7 +135,7 @@ class _Talk(BaseHTTPRequestHandler):
             if not attempt.is_over:
                 attempt.calls.append(call)
         if attempt.is_over:
-            self._refuse(400)
+            self.reply(_OVER, 400)
             return
         raw = json.dumps(forced(body, attempt)).encode()
         self._forward("/" + "/".join(rest), raw, body, call, attempt)
@@ -225,14 +183,6 @@ class _Talk(BaseHTTPRequestHandler):
             yield piece
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         self.wfile.write(b"0\r\n\r\n")
-
-    def _refuse(self, status: int) -> None:
-        data = json.dumps(_OVER).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
 
 def forced(body: dict[str, Any], attempt: Attempt) -> dict[str, Any]:

@@ -47,8 +47,8 @@ def test_the_proxy_forces_the_sampling_and_counts(load: Load) -> None:
     ):
         attempt = proxy.begin("k", 7, 9)
         wanted = {"temperature": 1.5, "top_p": 0.3, "seed": 1, "max_completion_tokens": 9000}
-        ask(proxy.url(attempt), stream=True, tools=[READ], **wanted)
-        ask(proxy.url(attempt), max_tokens=50)
+        ask(proxy.url_of(attempt), stream=True, tools=[READ], **wanted)
+        ask(proxy.url_of(attempt), max_tokens=50)
         proxy.end(attempt)
     first, second = (request.body for request in server.requests)
     keys = ("temperature", "seed", "max_tokens", "top_p", "max_completion_tokens")
@@ -68,12 +68,12 @@ def test_the_proxy_refuses_a_call_too_many(load: Load) -> None:
         load("proxy").Proxy(server.base_url.removesuffix("/v1")) as proxy,
     ):
         attempt = proxy.begin("k", 1, 1)
-        assert ask(proxy.url(attempt))[0] == 200
+        assert ask(proxy.url_of(attempt))[0] == 200
         assert not attempt.is_over
-        assert ask(proxy.url(attempt))[0] == 400
+        assert ask(proxy.url_of(attempt))[0] == 400
         assert attempt.is_over
         proxy.end(attempt)
-        assert ask(proxy.url(attempt))[0] == 404
+        assert ask(proxy.url_of(attempt))[0] == 404
     assert (len(attempt.calls), len(server.requests)) == (1, 1)
 
 
@@ -84,7 +84,7 @@ def test_the_end_of_an_attempt_ends_its_calls(load: Load) -> None:
         load("proxy").Proxy(server.base_url.removesuffix("/v1")) as proxy,
     ):
         attempt = proxy.begin("k", 1, 5)
-        with closing(http.client.HTTPConnection(proxy.url(attempt)[7:].split("/")[0])) as client:
+        with closing(http.client.HTTPConnection(proxy.url_of(attempt)[7:].split("/")[0])) as client:
             client.request("POST", "/k/v1/chat/completions", "{}")
             server.wait_requests(1)
             proxy.end(attempt, seconds(20))
