@@ -155,6 +155,12 @@ def page(data: Data) -> str:
     agents = [Summary(**agent) for agent in data["agents"]]
     figures, kinds = tables(agents)
     cannot = [f"- {agent.name} {agent.cannot}." for agent in agents if agent.cannot]
+    cannot += [
+        f"- {agent.name} is not reached by faults of its {part}."
+        for part in ("disk", "clock")
+        for agent in agents
+        if not any(name.startswith(part) for name in agent.kinds)
+    ]
     ours = next((agent for agent in agents if agent.name == "steersman"), None)
     return _TEXT.read_text("utf-8").format(
         date=data["date"],

@@ -23,7 +23,7 @@ from typing import Any
 from agents import Agent, Missing
 from faults import ERRORS, Faults
 from plan import SIGNALS, Case
-from scripted import ScriptedServer, prompt
+from scripted import Heard, ScriptedServer, prompt
 
 __all__ = ["Trial", "heed_signals", "marked", "try_case"]
 
@@ -34,6 +34,8 @@ PATIENCE = 20.0
 _GONE = 8.0
 """Seconds that processes have to be gone after their agent has ended."""
 _PAUSE = 2.5
+_FIRST, _LAST = 80, 20
+"""Requests that are kept of an agent that asks for ever."""
 _SCRIPT = Path(__file__).with_name("step.sh")
 Data = dict[str, Any]
 
@@ -50,6 +52,10 @@ def marked(mark: str, place: Path) -> dict[int, str]:
             if is_one and state != "Z" and int(path.name) != os.getpid():
                 found[int(path.name)] = words.replace(b"\0", b" ").decode(errors="replace")[:120]
     return found
+
+
+def _ends(heard: list[Heard]) -> list[Heard]:
+    return heard if len(heard) <= _FIRST + _LAST else heard[:_FIRST] + heard[-_LAST:]
 
 
 class Terminal(threading.Thread):
@@ -146,7 +152,7 @@ class Trial:
                 "marks": marks,
                 "fault": round(self._fault_at, 3),
                 "runs": self._runs,
-                "requests": [heard.as_data() for heard in server.heard],
+                "requests": [heard.as_data() for heard in _ends(server.heard)],
                 **({"met": self._faults.met(self._pid)} if self._faults else {}),
                 **({"grown": self._grown} if self._grown is not None else {}),
                 "log": self._log(),
