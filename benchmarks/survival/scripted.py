@@ -19,7 +19,15 @@ from typing import Any
 
 from peer_server import Answer, Asked, PeerServer, messages_of, shell_call, text_of
 
-__all__ = ["FINISHED", "Heard", "ScriptedServer", "heard_in", "next_step", "prompt"]
+__all__ = [
+    "FINISHED",
+    "MOST_REQUESTS",
+    "Heard",
+    "ScriptedServer",
+    "heard_in",
+    "next_step",
+    "prompt",
+]
 
 FINISHED = "finished"
 MOST_REQUESTS = 60

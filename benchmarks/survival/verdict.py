@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from scripted import MOST_REQUESTS
+
 __all__ = ["FIGURES", "Verdict", "judge"]
 
 GRACE = 3.0
@@ -81,6 +83,11 @@ def judge(seen: Data) -> Verdict:
     return verdict
 
 
+def _loops(seen: Data) -> bool:
+    """Whether the agent asked until its model gave up, which it does by saying that all is done."""
+    return len(seen["requests"]) > MOST_REQUESTS
+
+
 def _kills(seen: Data) -> bool:
     """Whether the agent was ended by SIGKILL, so that nothing of it could go on."""
     return seen["case"]["kind"]["act"] == "kill"
@@ -109,9 +116,12 @@ def _judge_end(seen: Data, verdict: Verdict) -> None:
     for command in seen["left"]:
         verdict.count("left", command)
     if kind["act"] in _AROUND:
-        for number, run in enumerate(seen["runs"], 1):
-            if run["how"] == "had to be ended":
-                verdict.count("went_on", f"run {number} had not ended after 90 s")
+        hows = [run["how"] for run in seen["runs"]]
+        endless = [number for number, how in enumerate(hows, 1) if how == "had to be ended"]
+        for number in endless:
+            verdict.count("went_on", f"run {number} had not ended after 90 s")
+        if _loops(seen) and not endless:
+            verdict.count("went_on", f"its model was asked more than {MOST_REQUESTS} times")
     if kind["act"] not in ("kill", "term", "int"):
         return
     first, fault = seen["runs"][0], seen["fault"]
@@ -159,7 +169,7 @@ def _judge_files(seen: Data, verdict: Verdict) -> None:
     last = seen["runs"][-1]
     act = seen["case"]["kind"]["act"]
     was_asked_to_end = act in _ENDS
-    if len(seen["runs"]) == 1 and was_asked_to_end:
+    if _loops(seen) or (len(seen["runs"]) == 1 and was_asked_to_end):
         return
     for number, mark in ((0, "m1"), (len(seen["runs"]) - 1, list(seen["marks"])[-1])):
         run = seen["runs"][number]

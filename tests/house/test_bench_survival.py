@@ -135,6 +135,13 @@ def spun(seen: dict[str, Any]) -> None:
     seen["runs"][0]["how"] = "had to be ended"
 
 
+def looped(seen: dict[str, Any]) -> None:
+    """Ask the model again and again after a jump of the clock, until it says that it is done."""
+    seen["case"]["kind"]["act"] = "clock"
+    seen["requests"][-1:] = 60 * [{**seen["requests"][-1], "did": ["m1.1"]}]
+    seen["files"]["m3.1"] = "missing"
+
+
 def never_ended(seen: dict[str, Any]) -> None:
     """Ignore SIGTERM."""
     seen["case"]["kind"]["act"] = "term"
@@ -168,6 +175,7 @@ def not_listed(seen: dict[str, Any]) -> None:
         (model_was_asked, "went_on"),
         (began_more, "went_on"),
         (spun, "went_on"),
+        (looped, "went_on"),
         (never_ended, "went_on"),
         (not_resumed, "unresumable"),
         (not_listed, "unresumable"),
