@@ -43,6 +43,7 @@ PLANTS = {
 _TOOL = {"name": "shell", "parameters": {"properties": {"command": {"type": "string"}}}}
 _SUBREAPER = 36
 _MOST_OUTPUT = 10_000
+_PAUSE = 0.1  # seconds, between two tries
 
 
 class Agent:
@@ -97,7 +98,7 @@ class Agent:
                     return
                 if self.plant != "waits for disk":
                     raise
-                time.sleep(0.1)
+                time.sleep(_PAUSE)
 
     def say(self, text: str) -> None:
         """Print; a terminal that is closed is no reason to go on."""
@@ -108,7 +109,7 @@ class Agent:
             except OSError:
                 if self.plant != "waits for terminal":
                     raise
-                time.sleep(0.1)
+                time.sleep(_PAUSE)
 
     def turn(self) -> int:
         """Ask and do until the model wants no more; return the exit code."""
@@ -136,13 +137,12 @@ class Agent:
             except (OSError, ValueError, http.client.HTTPException):
                 if number == tries:
                     raise
-                time.sleep(0.4)
+                time.sleep(_PAUSE)
         raise ValueError("no answer")
 
     def answer(self) -> dict[str, Any]:
         """Read one stream to its end."""
-        place = self.server.netloc
-        connection = http.client.HTTPConnection(place, timeout=60)
+        connection = http.client.HTTPConnection(self.server.netloc)
         if self.plant == "sorts by clock":
             self.history.sort(key=lambda message: message["time"])
         kept = [{key: one[key] for key in one if key != "time"} for one in self.history]
@@ -181,7 +181,7 @@ class Agent:
             text = json.loads(line)["text"]
             if turns and self.plant == "loses acknowledged":
                 self.say(json.dumps({"ok": True}))
-                time.sleep(60)
+                threading.Event().wait()
             self.add("user", content=text)
             self.say(json.dumps({"ok": True}))
             if not turns:
@@ -225,7 +225,7 @@ def end_all(is_last: bool = True) -> None:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        time.sleep(0.01)
+        time.sleep(_PAUSE)
     if is_last:
         os._exit(1)
 
