@@ -72,12 +72,16 @@ class MessageSender:
 
 
 class EditedText(Value):
-    """A queued message in the input line, to be edited; `id` is its item, `after` what ran then."""
+    """A queued message in the input line, to be edited; `id` is its item, `after` what ran then.
+
+    `is_taken`: somebody edits it already.
+    """
 
     id: str
     number: int
     text: str
     after: int | None
+    is_taken: bool = False
 
     def is_waiting(self, status: Status) -> bool:
         """Whether the message is still queued: only then can it be changed."""
@@ -95,15 +99,23 @@ class EditedText(Value):
 
 
 def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
-    """Return the last queued message, or the one before `edited`; none if there is none."""
+    """Return the last queued message, or the one before `edited`; none if there is none.
+
+    One that another terminal edits is not passed over, as its text would come from the history then.
+    """
     waiting = [item for item in status.items if item["state"] == "pending"]
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
         waiting = waiting[:at]
     for item in reversed(waiting):
-        if not (item.get("edited") or item.get("goal")):
-            name, number, text = item["id"], item["number"], item["text"]
-            return EditedText(id=name, number=number, text=text, after=status.running)
+        if not item.get("goal"):
+            return EditedText(
+                id=item["id"],
+                number=item["number"],
+                text=item["text"],
+                after=status.running,
+                is_taken=item.get("edited", False),
+            )
     return None
 
 
@@ -337,6 +349,9 @@ class InputLine:
         if self.buffer.text and not is_unchanged:
             return False
         found = waiting_before(self._screen.status, self._edited)
+        if found is not None and found.is_taken:
+            self._screen.write(f"#{found.number} is being edited already.")
+            return True
         if found is not None:
             self._edited = found
             self._conversation.edit(found.number)
@@ -348,7 +363,7 @@ class InputLine:
         if self._edited is not None:
             self._edited = None
             self._conversation.edit(None)
-        elif not self.buffer.text.startswith(BEGUN):
+        elif not (self.buffer.text.startswith(BEGUN) or self._is_reason):
             return False
         self.buffer.reset()
         return True
@@ -389,8 +404,12 @@ class InputLine:
             return (
                 "Enter sends this in place of your last message; --revert before it restores files."
             )
-        is_reason = self.buffer.text.startswith("n ") and self._screen.questions.first is not None
-        return "Say why not, then Enter: the agent is told." if is_reason else ""
+        return "Say why not, then Enter: the agent is told." if self._is_reason else ""
+
+    @property
+    def _is_reason(self) -> bool:
+        """Whether the line says why a call is not to run."""
+        return self.buffer.text.startswith("n ") and self._screen.questions.first is not None
 
     # Pasting ------------------------------------------------------------------------------------
 

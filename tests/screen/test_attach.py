@@ -100,6 +100,28 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
 
 
+def test_one_message_is_edited_by_one(stage: Stage, gate: Gate) -> None:
+    """Up in a second terminal says so, and takes nothing from the history in its place."""
+    stage.agent.when(WISH, uses(call("shell", command=gate.command)), says("Seven."))
+    stage.agent.when("and the moon", says("One."))
+    chat = stage.place.chat("--yes")
+    chat.send(WISH)
+    gate.wait()
+    ann, bob = attached(stage), attached(stage)
+    chat.send({"text": "and the moon", "as": "queue"})
+    ann.has("#2 waits")
+    bob.has("#2 waits")
+    ann.presses("\x1b[A")
+    ann.has("Editing #2")
+    bob.presses("\x1b[A")
+    bob.shows("#2 is being edited already.")
+    bob.has_line("")
+    ann.presses("\x1b")
+    ann.waits(lambda: not any("Editing" in row for row in ann.screen.display))
+    gate.open()
+    bob.shows("One.")
+
+
 def test_attach_takes_part_from_another_machine(
     stage: Stage, gate: Gate, postgres_url: str
 ) -> None:

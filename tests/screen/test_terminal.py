@@ -131,6 +131,11 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
     terminal.has("May `shell` run?")
     answers(terminal, "r")
     terminal.has_line("n")
+    terminal.presses("it is\x1b")
+    terminal.has_line("")  # the question stays, and the turn goes on
+    terminal.has("May `shell` run?")
+    answers(terminal, "r")
+    terminal.has_line("n")
     terminal.types("use make instead")
     terminal.shows("You denied `shell`: use make instead")
     terminal.shows("✗ shell")
