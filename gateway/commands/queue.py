@@ -46,11 +46,19 @@ def list_queue(
     if not items:
         return Reply(data=data, text=f"The queue is empty.{_beside(client)}")
     lines = [_line(item) for item in items]
-    if data["state"] == "held" and any(item["state"] != "running" for item in items):
-        lines.append("Held. /queue resume runs them.")
+    waiting = [item for item in items if item["state"] != "running"]
+    if data["state"] == "held" and waiting:
+        free = {item["number"] for item in waiting if _is_free(item)}
+        held = ", ".join(f"#{item['number']}" for item in waiting if item["number"] not in free)
+        lines.append(f"Held{f': {held}' if free else ''}. /queue resume runs them.")
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:
         lines.append(_set_aside(aside, is_alone=False))
     return Reply(data=data, text="\n".join(lines))
+
+
+def _is_free(item: Mapping[str, Any]) -> bool:
+    """Whether a message runs by itself, as one that came after the queue was held."""
+    return item["state"] == "pending" and not item.get("held")
 
 
 def _line(item: Mapping[str, Any]) -> str:
