@@ -8,7 +8,6 @@ one stopped. `ARGS="--agents pi --case 7"` repeats one case and shows why it was
 
 import argparse
 import json
-import signal
 import sys
 import time
 from pathlib import Path
@@ -123,7 +122,6 @@ def chosen(names: str) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Try what is missing, and report what is kept."""
-    signal.signal(signal.SIGHUP, lambda *_: None)  # agents meet it, also under `nohup`
     given = parsed(arguments)
     names = chosen(given.agents)
     if given.list:

@@ -53,7 +53,7 @@ def append(path: Path, line: Data) -> None:
     """Keep one trial."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        said = json.dumps(line, ensure_ascii=False)
+        said = json.dumps(line, ensure_ascii=False).replace(str(CHECKOUT), "CHECKOUT")
         file.write(said.replace(str(Path.home()), "~") + "\n")
 
 
