@@ -211,6 +211,8 @@ def test_the_judge_counts_no_more_than_there_is(load_it: Load) -> None:
     dropped_acknowledged(waits)
     waits["waiting"] = ["m2"]
     assert judge(waits).is_clean
+    waits["waiting"], waits["requests"][-1]["marks"] = [], ["m1", "m3", "m2"]
+    assert judge(waits).is_clean
     once = {**trajectory(), "resumes": False, "sessions": None}
     once["runs"], once["requests"], once["log"] = (
         once["runs"][:1],
