@@ -18,6 +18,7 @@ from pathlib import Path
 from ..machines.errors import ToolError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
+from ..workflows.tools import REMOTE, TOOLS
 from .instructions import read_within
 from .tools.permission import Rule
 
@@ -115,11 +116,15 @@ def skills_in(folders: list[Path]) -> tuple[Skill, ...]:
 
 
 def _rules(allowed: str, source: str) -> tuple[Rule, ...]:
-    """Read the tools that a skill allows: `Read Bash(git:*)`, separated by blanks or commas."""
-    pairs = [(found[1], found[2] or "*") for found in _ALLOWED.finditer(allowed)]
+    """Read the tools that a skill allows: `Read Bash(git:*)`, separated by blanks or commas.
+
+    Only single tools: neither a pattern of names nor the way out of the sandbox.
+    """
+    pairs = [(_TOOLS.get(found[1], found[1]), found[2]) for found in _ALLOWED.finditer(allowed)]
     return tuple(
-        Rule(_TOOLS.get(tool, tool), match.replace(":*", " *"), "allow", source)
+        Rule(tool, (match or "*").replace(":*", " *"), "allow", source)
         for tool, match in pairs
+        if tool in TOOLS.built_in or (tool.startswith(REMOTE) and not set("*?[") & {*tool})
     )
 
 

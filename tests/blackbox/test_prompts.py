@@ -114,7 +114,7 @@ description: >-
 compatibility: wc
 allowed-tools:
   - Read
-  - Bash(wc *), Bash(touch:*)
+  - Bash(wc *), Bash(touch:*), *, outside
 ---
 Count it.
 """
