@@ -14,6 +14,7 @@ from pykka import ActorRef
 
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord, at_work
+from ..journal.queue_record import NOT_YET
 from ..machines import protocol as m
 from ..machines.lifecycles import SUBAGENT
 from .decisions import children
@@ -91,26 +92,28 @@ class SteerRelay:
             if any(steer.item == message.item for steer in slot.steers):
                 continue  # it was handed on when the child began, just now
             slot.steers = (*slot.steers, message)
-            slot.tell(self._said(message))
-        late = self._member.environment.delegation.steer_deadline
-        if late:
-            self._member.decide(
-                Decision(
-                    effects=(
-                        m.SetTimer(timer=m.Timer(kind="steer", about=message.item), seconds=late),
-                    )
-                )
-            )
+            self._hand(message, slot)
+
+    def call_back(self, child: ChildRecord, slot: ChildSlot) -> None:
+        """Have a child that is about to go on give back what was withdrawn meanwhile."""
+        for item in child.withdrawn:
+            slot.tell(m.Recall(key=self._key(item)))
 
     def hand_on(self, child: str, slot: ChildSlot) -> None:
         """Hand on all that waits for a child that begins, or goes on, only now."""
+        known = {steer.item: steer for steer in slot.steers}
+        slot.steers = tuple(
+            known.get(item.id) or m.PassSteer(item=item.id, names=(child,), said=item.said)
+            for item in self._member.record.queue.handed_on(child)
+        )
         for steer in slot.steers:
-            slot.tell(self._said(steer))
-        for item in self._member.record.queue.handed_on(child):
-            if all(steer.item != item.id for steer in slot.steers):
-                steer = m.PassSteer(item=item.id, names=(child,), said=item.said)
-                slot.steers = (*slot.steers, steer)
-                slot.tell(self._said(steer))
+            self._hand(steer, slot)
+
+    def _hand(self, steer: m.PassSteer, slot: ChildSlot) -> None:
+        slot.tell(self._said(steer))
+        if late := self._member.environment.delegation.steer_deadline:
+            timer = m.Timer(kind="steer", about=steer.item)
+            self._member.decide(Decision(effects=(m.SetTimer(timer=timer, seconds=late),)))
 
     def arrived(self, report: m.ChildReport, slot: ChildSlot) -> None:
         """Note whether a steer that was handed on arrived."""
@@ -124,9 +127,10 @@ class SteerRelay:
                 self._member.decide(Decision(entries=(arrived,)))
 
     def recall(self, item: str) -> None:
-        """Take a steer back from children that have not taken it in yet."""
-        for slot in self._slots.values():
-            if any(steer.item == item for steer in slot.steers):
+        """Take a steer back from children at work that have not taken it in yet."""
+        handed = self._member.record.queue.items.get(item)
+        for name, slot in self._slots.items():
+            if handed is not None and handed.for_children.get(name) == NOT_YET:
                 slot.tell(m.Recall(key=self._key(item)))
 
     def pass_answer(self, message: m.Answer) -> Any:
@@ -304,6 +308,7 @@ class ChildSupervisor(Member, Supervisor):
         )
         if message.entry is not None:
             slot.ref.tell(message.entry)
+        self.relay.call_back(child, slot)
         if message.last is not None:
             self._reported(message.last)
         elif message.has_task:
@@ -346,6 +351,7 @@ class ChildSupervisor(Member, Supervisor):
             opening = (children.opening(self.record, child),) if is_new else ()
             self._begin(Decision(entries=(resumed,), effects=opening))
             if not is_new and slot is not None:
+                self.relay.call_back(child, slot)
                 for word in children.go_on(child):
                     slot.tell(word)
                 self.relay.hand_on(child.name, slot)

@@ -32,7 +32,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.TurnEnded: _AFTER_WORK,
     e.Stopped: _AFTER_WORK,
     e.Queued: ("goal",),
-    e.Withdrawn: ("goal",),
+    e.Withdrawn: ("children", "goal"),
     e.Requeued: ("goal",),
     e.QueueReleased: ("goal",),
     e.SteerArrived: ("queue",),

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ..machines.conversation import Usage
 from ..machines.delivery import Relation
 from ..machines.lifecycles import AT_WORK, SUBAGENT
+from ..machines.result_routing import Return
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved
@@ -63,6 +64,8 @@ class ChildRecord(Value):
     """The call that does not wait for it any more."""
     item: str = ""
     """A side talk's place in the queue."""
+    withdrawn: tuple[str, ...] = ()
+    """The steers that it was handed and that a person has taken back since it stopped."""
     user: str = ""
     """Who gave it its task."""
     cause: str = ""
@@ -116,6 +119,7 @@ _Folded = (
     | e.SessionFinalized
     | e.ToolEnded
     | e.Queued
+    | e.Withdrawn
     | e.Offered
     | e.OfferAnswered
 )
@@ -133,6 +137,13 @@ def apply_to_children(children: Children, entry: e.Entry, time: float) -> Childr
             return _lose(children, entry, time)
         case e.ToolEnded() | e.Queued() | e.Offered() | e.OfferAnswered():
             return _return(children, entry)
+        case e.Withdrawn():
+            there = [children[name] for name in entry.children if name in children]
+            taken = {
+                child.name: replace(child, withdrawn=(*child.withdrawn, entry.item))
+                for child in there
+            }
+            return {**children, **taken} if taken else children
         case (
             e.ChildAdmitted()
             | e.ChildCancelled()
@@ -203,7 +214,8 @@ def _change(
         case e.ChildEnded():
             told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
             event = EVENT_OF_STATUS[entry.status]
-            return _moved(child, event, reason=entry.reason, goes=entry.goes, **told)
+            told |= {"reason": entry.reason, "goes": entry.goes, "withdrawn": ()}
+            return _moved(child, event, is_returned=entry.goes == Return.KEEP, **told)
 
 
 def _moved(child: ChildRecord, event: str, **changes: Any) -> ChildRecord:

@@ -342,9 +342,10 @@ class Deferred(QueueEntry):
 
 
 class Withdrawn(QueueEntry, NoEvent):
-    """A person took a message back."""
+    """A person took a message back. `children` have it as a steer, and give it back when they go on."""
 
     item: str
+    children: tuple[str, ...] = ()
 
 
 class EditBegun(QueueEntry, NoEvent):

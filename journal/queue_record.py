@@ -22,6 +22,8 @@ REMEMBERED_ITEMS = 50
 REMEMBERED_ASIDE = 200
 """Messages whose turn was replaced, and which can be resumed."""
 ITEM_ENDS = ITEM.final
+NOT_YET, AT_REST, NEVER = "", "~", "-"
+"""What a child has done with a steer that was handed on to it, besides taking it in."""
 _BEGUN = ("running", "interrupted")
 
 
@@ -46,7 +48,7 @@ class ItemRecord(Value):
     """The turn at whose boundary it enters, for a steer."""
     for_children: Mapping[str, str] = field(default_factory=dict[str, str])
     """The children that a steer was handed on to, each with where it took the steer in: empty while it
-    has not, `-` when it can't."""
+    has not, `~` while it has stopped and can go on, `-` when it can't."""
     child: str = ""
     """The child whose answer it is."""
     answer: str = ""
@@ -295,7 +297,9 @@ class QueueRecord(Value, dict=True):
 
     def handed_on(self, child: str) -> list[ItemRecord]:
         """Return the steers that a child was to take in, and has not yet, in order."""
-        return [item for item in self._special if item.for_children.get(child) == ""]
+        return [
+            item for item in self._special if item.for_children.get(child) in (NOT_YET, AT_REST)
+        ]
 
     def stranded(self) -> list[ItemRecord]:
         """Return the steers that wait for a turn which does not run, and won't go on, in order.
@@ -385,7 +389,9 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
             return _apply_to_running(queue, entry, time)
         case e.ChildInterrupted() | e.ChildResumed():
-            return _stop_talk(queue, entry.child, isinstance(entry, e.ChildInterrupted))
+            is_stopped = isinstance(entry, e.ChildInterrupted)
+            queue = _rest(queue, entry.child, is_at_rest=is_stopped)
+            return _stop_talk(queue, entry.child, is_stopped)
         case e.Recovered():
             return _recover(queue, time)
         case e.QueueHeld():
@@ -421,6 +427,7 @@ def facts(item: ItemRecord) -> frozenset[str]:
         "edited": bool(item.editor),
         "waits_for_boundary": item.is_steer,
         "handed_on": bool(item.for_children),
+        "with_child": any(place not in (AT_REST, NEVER) for place in item.for_children.values()),
         "answered": bool(item.answer),
     }
     return frozenset(name for name, is_so in there.items() if is_so)
@@ -555,6 +562,8 @@ def _interrupted(item: ItemRecord) -> ItemRecord:
     """Return an item as its owner's death leaves it."""
     if item.state == "running":
         item = _move(item, "interrupt", why="crash")
+    for child in item.for_children:
+        item = _placed(item, child, NOT_YET, AT_REST)
     return replace(item, is_next=False, past_hold=False, editor="")
 
 
@@ -656,6 +665,18 @@ def _stop_talk(queue: QueueRecord, child: str, is_stopped: bool) -> QueueRecord:
     return queue
 
 
+def _rest(queue: QueueRecord, child: str, *, is_at_rest: bool) -> QueueRecord:
+    """Note of the steers for a child that it has stopped, or goes on."""
+    before, after = (NOT_YET, AT_REST) if is_at_rest else (AT_REST, NOT_YET)
+    return queue.having(*(_placed(item, child, before, after) for item in queue.handed_on(child)))
+
+
+def _placed(item: ItemRecord, child: str, before: str, after: str) -> ItemRecord:
+    if item.for_children.get(child) != before:
+        return item
+    return replace(item, for_children={**item.for_children, child: after})
+
+
 def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> QueueRecord:
     """Note where a child took a steer in. It is delivered when all have answered and one has it.
 
@@ -664,11 +685,11 @@ def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> QueueReco
     item = queue.items.get(entry.item)
     if item is None or item.state != "pending":
         return queue
-    if item.for_children.get(entry.child) not in ("", "-"):
+    if item.for_children.get(entry.child) not in (NOT_YET, AT_REST, NEVER):
         return queue
-    place = f"{entry.turn}.{entry.step}" if entry.turn else "-"
+    place = f"{entry.turn}.{entry.step}" if entry.turn else NEVER
     places = {**item.for_children, entry.child: place}
-    if "" in places.values() or set(places.values()) == {"-"}:
+    if {NOT_YET, AT_REST} & set(places.values()) or set(places.values()) == {NEVER}:
         return queue.having(replace(item, for_children=places))
     taken = {"turn": entry.turn, "step": entry.step}
     return _end_item(queue, item.id, "steer", time, for_children=places, **taken)

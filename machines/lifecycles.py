@@ -198,6 +198,7 @@ JUDGE = Machine(
 # `edited`               a person edits it in some client
 # `waits_for_boundary`   it is a steer, for a turn here or for children
 # `handed_on`            children have it
+# `with_child`           a child at work has it, or has taken it in
 # `answered`             the answer of its child is there
 
 _BUSY = "a person edits it, or it waits for a boundary"
@@ -290,8 +291,10 @@ ITEM = Machine(
             source=("interrupted", "superseded", "offered"),
             dest="withdrawn",
         ),
-        Transition(event="withdraw", source=("pending",), dest="withdrawn", guards=("!handed_on",)),
-        Transition(event="withdraw", source=("pending",), ignored="children have it"),
+        Transition(
+            event="withdraw", source=("pending",), dest="withdrawn", guards=("!with_child",)
+        ),
+        Transition(event="withdraw", source=("pending",), ignored="a child at work has it"),
         Transition(event="withdraw", source=("running",), ignored="it runs; stop it first"),
     ),
     control=("interrupt", "withdraw"),

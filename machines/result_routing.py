@@ -19,6 +19,7 @@ class Awaited(StrEnum):
     BUSY = "busy"  # a turn runs that takes in what comes at its boundaries
     ENDING = "ending"  # a turn is being stopped
     IDLE = "idle"  # nothing runs
+    GONE = "gone"  # it was stopped with a turn that cannot go on any more
     OVER = "over"  # the parent ends permanently
 
 
@@ -61,6 +62,12 @@ DEFAULT_RETURNS: Final = Table(
             when=when(parent=Awaited.OVER),
             action=Return.KEEP,
             why="The session that asked for it has ended.",
+        ),
+        ReturnRow(
+            name="turn-gone",
+            when=when(parent=Awaited.GONE),
+            action=Return.KEEP,
+            why="The turn that asked for it was taken back, or ended without it.",
         ),
         ReturnRow(
             name="side-talk",

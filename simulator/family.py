@@ -368,6 +368,7 @@ def check_families(
     for session, history in chronicle.of.items():
         results_have_one_place(session, durable_entries(history))
     handed_steers_are_conserved(chronicle)
+    withdrawn_steers_stay_out(chronicle)
 
 
 def results_have_one_place(session: str, journal: list[e.Entry]) -> None:
@@ -424,6 +425,34 @@ def handed_steers_are_conserved(chronicle: Chronicle) -> None:
             if isinstance(entry, e.SteerArrived) and entry.turn and names[entry.child] in journals:
                 key = names[entry.child], f"{session}:{entry.item}"
                 assert taken[key] or key in passed, f"{entry} did not arrive"
+
+
+def withdrawn_steers_stay_out(chronicle: Chronicle) -> None:
+    """What a person took back from a child that had stopped does not enter when that goes on."""
+    journals = {name: durable_entries(history) for name, history in chronicle.of.items()}
+    kept = {
+        id(entry)
+        for journal in journals.values()
+        for entry in journal
+        if isinstance(entry, e.Withdrawn) and entry.children
+    }
+    if not kept:
+        return
+    keys = {
+        (session, entry.item): entry.said.client_id
+        for session, journal in journals.items()
+        for entry in journal
+        if isinstance(entry, e.Queued)
+    }
+    gone = set[str]()
+    for session, one in chronicle.all:
+        entry = one.entry if isinstance(one, Appended) else None
+        if id(entry) in kept and isinstance(entry, e.Withdrawn):
+            gone.add(f"{session}:{entry.item}")
+        begun = (entry.item,) if isinstance(entry, e.TurnStarted) and not entry.resumes else ()
+        taken = entry.items if isinstance(entry, e.Steered) else begun
+        late = [item for item in taken if keys.get((session, item)) in gone]
+        assert not late, f"{session} took in what was withdrawn: {entry}"
 
 
 def check_talk(chronicle: Chronicle) -> None:

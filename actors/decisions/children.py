@@ -17,6 +17,7 @@ from ...machines.lifecycles import SUBAGENT
 from ...machines.result_routing import Return
 from ..gate import never_started
 from .decision import NOTHING, Decision
+from .queries import CLOSES, given_up
 from .results import returned, seed, way_home
 from .wording import TASK
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 
 LOST = "a fault in the program ended it"
-CLOSES = ("leaving", "finalizing")
-"""The states of a session in which no child begins any more."""
 
 
 # Beginning ----------------------------------------------------------------------------------------
@@ -176,21 +175,6 @@ def resumable(record: SessionRecord, order: m.ResumeChildren) -> list[ChildRecor
         if child.state == "interrupted" and is_meant and not is_stopped and child not in left:
             found.append(child)
     return found
-
-
-def given_up(record: SessionRecord) -> list[ChildRecord]:
-    """Return the interrupted children that no step of a run waits for: it has made another attempt."""
-    if record.run is None or record.state in CLOSES:
-        return []
-    interrupted = [
-        child
-        for child in record.children.values()
-        if child.state == "interrupted" and child.relation == Relation.FOREGROUND_CHILD
-    ]
-    if not interrupted:
-        return []
-    awaited = {name for step in record.run.steps.values() for name in step.children.values()}
-    return [child for child in interrupted if child.name not in awaited]
 
 
 def first_message(child: ChildRecord) -> m.SetGoal | m.UserMessage:

@@ -20,6 +20,10 @@ DELEGATE = "delegate"
 """The tool that is no process but a child session."""
 DISMISS = "dismiss"
 """The tool that ends a child."""
+CLOSES = ("leaving", "finalizing")
+"""The states of a session in which no child begins any more."""
+_GO_ON = ("running", "interrupted", "superseded")
+"""The states of an item whose turn runs, or can go on."""
 
 
 def situation(record: SessionRecord) -> Situation:
@@ -142,6 +146,28 @@ def resumed_turns(record: SessionRecord, name: str) -> tuple[str, ...]:
         names.append(name)
         name = before_turn(record, name)
     return tuple(names)
+
+
+def given_up(record: SessionRecord) -> list[ChildRecord]:
+    """Return the interrupted children for which nothing waits that could go on.
+
+    Their turn was taken back, or has ended; of a run, it has made another attempt.
+    """
+    if record.state in CLOSES:
+        return []
+    interrupted = [
+        child
+        for child in record.children.values()
+        if child.state == "interrupted" and child.relation == Relation.FOREGROUND_CHILD
+    ]
+    if not interrupted:
+        return []
+    if record.run is not None:
+        awaited = {name for step in record.run.steps.values() for name in step.children.values()}
+        return [child for child in interrupted if child.name not in awaited]
+    begun = [item.turn for item in record.queue.items.values() if item.state in _GO_ON]
+    turns = {turn for name in begun for turn in (name, *resumed_turns(record, name))}
+    return [child for child in interrupted if child.turn not in turns]
 
 
 def is_revert_wanted(record: SessionRecord) -> bool:

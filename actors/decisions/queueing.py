@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ...journal import entries as e
-from ...journal.queue_record import ItemRecord, QueueRecord
+from ...journal.queue_record import NEVER, ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.conversation import ChatMessage
@@ -16,7 +17,7 @@ from ...machines.disposition import LATE_ACK
 from ...machines.lifecycles import RUN
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
-from .queries import is_reverting, known, waiting_steers
+from .queries import is_reverting, known, resumed_turns, waiting_steers
 from .rearrangement import (
     begin_edit,
     edit,
@@ -28,6 +29,7 @@ from .rearrangement import (
     objection,
     steer,
     withdraw,
+    withdrawn,
 )
 from .rearrangement import take_back as taken_back
 from .wording import chosen, pictures_of, with_news
@@ -239,7 +241,7 @@ def recall(record: SessionRecord, message: m.Recall, environment: Environment) -
     item = record.queue.items.get(record.queue.clients.get(message.key, ""))
     if item is None or item.state != "pending" or objection(item, "withdraw"):
         return NOTHING
-    return Decision(entries=(e.Withdrawn(item=item.id),))
+    return Decision(entries=(withdrawn(item),))
 
 
 # Changes that people ask for ----------------------------------------------------------------------
@@ -288,7 +290,7 @@ def _clear(record: SessionRecord) -> Decision:
     there = (*record.queue.live(), *record.queue.aside())
     gone = [item for item in there if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
-    entries = tuple(e.Withdrawn(item=item.id) for item in gone)
+    entries = tuple(withdrawn(item) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])
     return _without_talks(record, Decision(reply=reply, entries=entries))
 
@@ -344,7 +346,8 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     kept = [] if message.number else [item for item in _interrupted(queue) if item not in resumed]
     waiting = ("pending", "interrupted")
     there = [item for item in queue.live() if item.state in waiting and item not in kept]
-    free = [item for item in there if not item.editor] or there
+    begins = [item for item in there if not item.is_steer]
+    free = [item for item in begins if not item.editor] or begins
     first = chosen([*there, *queue.aside()] if message.number else free, message.number)
     if message.number and first is None:
         return refusal(f"No queued item #{message.number}")
@@ -360,13 +363,31 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     numbers = [item.number for item in kept]
     reply = answer(after=running, children=list(message.children), reverted=numbers)
     is_idle = message.is_beside_goal and all(item.goal for item in there)
-    if first is None or is_idle or not (is_held or message.number or replaced):
+    if is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
-    released = _released(record, (first,) if message.number or replaced else ())
-    turn = first.turn
-    back = [item for item in queue.aside() if turn and turn in (item.turn, item.for_turn)]
-    restored = len(back) + (len(there) if is_held or not back else 0)
-    return replace(released, reply={**reply, "restored": restored, "number": first.number})
+    picked = (first,) if first is not None and (message.number or replaced) else ()
+    released = _released(record, picked)
+    if first is None:  # only steers are left, for children that go on
+        return replace(released, reply={**reply, "restored": 0, "number": None})
+    begun = {item.id for item in picked or resumed}
+    if is_held or first.state != "superseded":
+        begun |= {item.id for item in begins if item.state == "pending"}
+    going = _going_on(record, picked or tuple(resumed), message.children)
+    back = [item for item in (*there, *queue.aside()) if item.id in begun or going(item)]
+    return replace(released, reply={**reply, "restored": len(back), "number": first.number})
+
+
+def _going_on(
+    record: SessionRecord, resumed: tuple[ItemRecord, ...], children: tuple[str, ...]
+) -> Callable[[ItemRecord], bool]:
+    """Return a check of whether a steer enters work that goes on: a turn, or the children of one."""
+    turns = {turn for item in resumed for turn in resumed_turns(record, item.turn)}
+    names = {child.name for child in record.children.values() if child.turn in turns}
+    names |= set(children)
+    own = {item.turn for item in resumed}
+    return lambda item: bool(
+        (item.for_turn and item.for_turn in own) or names & set(item.for_children)
+    )
 
 
 def _interrupted(queue: QueueRecord) -> list[ItemRecord]:
@@ -430,7 +451,7 @@ def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
             item=item.id, why=f"{' and '.join(item.for_children)} ended first", past_hold=past_hold
         )
         for item in record.queue.special()
-        if item.for_children and all(place == "-" for place in item.for_children.values())
+        if item.for_children and all(place == NEVER for place in item.for_children.values())
     )
 
 

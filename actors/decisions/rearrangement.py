@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...journal import entries as e
-from ...journal.queue_record import ItemRecord, QueueRecord, facts
+from ...journal.queue_record import AT_REST, ItemRecord, QueueRecord, facts
 from ...machines import protocol as m
 from ...machines.lifecycles import ITEM
 from ...machines.machine import Refusal, step
@@ -197,7 +197,7 @@ def take_back(record: QueueRecord, now: float) -> Decision:
         e.Requeued(item=other.id, why="taken back") for other in replaced if other.number == offered
     )
     if item.for_children:
-        return refusal(f"#{item.number} is with {', '.join(item.for_children)} already")
+        return refusal(f"#{item.number} {_with_children(item)}")
     if item.state == "pending" and (item.for_turn or item.routed.said_as == "interrupt"):
         back = e.Requeued(item=item.id, why="taken back", past_hold=record.runs_past_hold())
         return Decision(reply=_yes(item, offered=offered), entries=(back, *again))
@@ -214,7 +214,12 @@ def withdraw(record: QueueRecord, number: int | None) -> Decision:
     if why := objection(item, "withdraw"):
         return refusal(f"{why}: /stop ends it" if item.state == "running" else why)
     reply = answer(withdrawn=[item.number], text=item.text)
-    return Decision(reply=reply, entries=(e.Withdrawn(item=item.id),))
+    return Decision(reply=reply, entries=(withdrawn(item),))
+
+
+def withdrawn(item: ItemRecord) -> e.Withdrawn:
+    """Take a message back, also from the children that have it and do not work."""
+    return e.Withdrawn(item=item.id, children=tuple(item.for_children))
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
@@ -237,13 +242,20 @@ def doing(item: ItemRecord) -> str:
         if item.editor:
             return "is being edited"
         if item.for_children:
-            return f"is with {', '.join(item.for_children)} already"
+            return _with_children(item)
         return f"waits for turn {item.for_turn} already" if item.for_turn else "waits in the queue"
     return {
         "running": "is running",
         "interrupted": "was interrupted: /queue resume runs it",
         "offered": f"is offered: `/queue steer {item.number}`, `keep` or `pop` decides",
     }.get(item.state, f"is {item.state}")
+
+
+def _with_children(item: ItemRecord) -> str:
+    names = ", ".join(item.for_children)
+    if AT_REST in item.for_children.values():
+        return f"waits for {names} to go on"
+    return f"is with {names} already"
 
 
 def _missing(number: int | None) -> Decision:

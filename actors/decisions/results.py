@@ -14,7 +14,7 @@ from ...machines.conversation import ChatMessage
 from ...machines.delivery import Relation
 from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
 from .decision import Order
-from .queries import DELEGATE
+from .queries import DELEGATE, given_up
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -35,6 +35,8 @@ def _awaited(record: SessionRecord, child: ChildRecord) -> Awaited:
     call = turn.calls.get(child.call) if turn is not None and child.call else None
     if call is not None and call.state not in CALL_ENDS:
         return Awaited.CALL
+    if child.state == "interrupted" and child in given_up(record):
+        return Awaited.GONE
     match record.state:
         case "finalizing" | "finalized":
             return Awaited.OVER

@@ -120,7 +120,7 @@ class _Setup:
             url = self._ask("Address of the server, as http://127.0.0.1:8080/v1: ")
         if name == COMPATIBLE and not url:
             raise UsageError("at which address is the server?", "give `--base-url URL`")
-        return replace(model, name=NAME, base_url=url)
+        return replace(model, name=NAME, base_url=_with_scheme(url))
 
     def with_key(self, model: ModelConfig) -> tuple[ModelConfig, str]:
         """Return the model with the variable of its key, and the key if it has to be stored."""
@@ -237,6 +237,14 @@ class _Setup:
         if not (line := sys.stdin.readline()):
             raise UsageError("there was no answer", _NOTHING)
         return line.strip()
+
+
+def _with_scheme(url: str) -> str:
+    """Return an address with `http://`, or `https://` to another machine, where it has neither."""
+    if not url or "://" in url:
+        return url
+    local = f"http://{url}"
+    return local if is_loopback(local) else f"https://{url}"
 
 
 def _prepared(paths: Paths, config: Config, model: ModelConfig) -> Callable[[], Path]:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import Any, NotRequired, TypedDict
 
 from ...journal.history import record_at, seq_at
-from ...journal.queue_record import ItemRecord
+from ...journal.queue_record import AT_REST, NOT_YET, ItemRecord
 from ...journal.record import SessionRecord, StopRecord
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...journal.turn_record import TurnRecord
@@ -214,7 +214,12 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
         doing = f", which {_doing(turn)}" if turn else ""
         return f"It enters turn {item.for_turn} at its next boundary{doing}.", ""
     if item.for_children:
-        waits = [child for child, place in item.for_children.items() if not place]
+        at_rest = [child for child, place in item.for_children.items() if place == AT_REST]
+        if at_rest:
+            return f"It enters subagent {', '.join(at_rest)} when that goes on.", _resume(
+                record, is_owned
+            )
+        waits = [child for child, place in item.for_children.items() if place == NOT_YET]
         return f"It enters subagent {', '.join(waits)} at the next boundary.", ""
     queue = record.queue
     if queue.holds(item):

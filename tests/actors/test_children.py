@@ -7,7 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from steersman.actors.children import ChildSlot, SteerRelay
-from steersman.actors.decisions.children import given_up, is_stale, resumable, stopped
+from steersman.actors.decisions.children import is_stale, resumable, stopped
+from steersman.actors.decisions.queries import given_up
+from steersman.actors.decisions.results import way_home
 from steersman.journal.child_record import ChildRecord, apply_to_children
 from steersman.journal.entries import SteerArrived, WorkflowCopy
 from steersman.journal.queue_record import ItemRecord, QueueRecord
@@ -16,7 +18,7 @@ from steersman.journal.run_record import RunRecord, StepRecord
 from steersman.machines import protocol as m
 from steersman.machines.delivery import Relation
 from steersman.machines.policy import DelegationPolicy
-from steersman.machines.result_routing import DEFAULT_RETURNS
+from steersman.machines.result_routing import DEFAULT_RETURNS, Return
 
 KID = ChildRecord(
     name="kid",
@@ -77,12 +79,26 @@ def test_only_stopped_children_of_steps_are_given_up(child: ChildRecord) -> None
     assert given_up(record_of(child, "kid-2")) == []
 
 
-def test_without_a_run_no_child_is_given_up() -> None:
-    """A conversation's interrupted children stay, until a person says what becomes of them."""
+@pytest.mark.parametrize("state", ["running", "interrupted", "superseded"])
+def test_a_child_whose_turn_can_go_on_is_not_given_up(state: str) -> None:
+    """A conversation's stopped children stay as long as their turn does."""
     record = record_of(KID, "kid-2")
     record.run = None
+    item = ItemRecord(id="m1", number=1, said=m.Said(text="work"), state=state, turn="t1")
+    record.queue = QueueRecord(items={"m1": item})
     assert given_up(record) == []
     assert resumable(record, ORDER) == [KID]
+
+
+@pytest.mark.parametrize("state", ["withdrawn", "done", "failed"])
+def test_a_child_goes_with_its_turn(state: str) -> None:
+    """What it has done so far is for nobody: it is no answer that could begin or enter anything."""
+    record = record_of(KID, "kid-2")
+    record.run = None
+    item = ItemRecord(id="m1", number=1, said=m.Said(text="work"), state=state, turn="t1")
+    record.queue = QueueRecord(items={"m1": item})
+    assert given_up(record) == [KID]
+    assert way_home(record, KID, ENVIRONMENT).action is Return.KEEP
 
 
 @pytest.mark.parametrize("state", ["waiting", "working", "stopping"])

@@ -63,6 +63,13 @@ def test_a_model_is_tried_and_becomes_the_default(
     assert (refused.returncode, "chmod 600" in refused.stderr) == (2, True)
 
 
+def test_an_address_needs_no_scheme(place: Place, server: ModelServer) -> None:
+    """As people type it; this machine is asked by http."""
+    bare = server.base_url.removeprefix("http://")
+    assert place.run("setup", "--base-url", bare, "--model", "test-model").returncode == 0
+    assert config(place)["models"]["main"]["base_url"] == server.base_url
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

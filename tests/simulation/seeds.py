@@ -9,9 +9,16 @@ from typing import Any
 
 from simulation.coverage import ASKED, MOVED, WATCH, count_tables, counted
 
+from steersman.journal.child_record import at_work
+from steersman.journal.queue_record import AT_REST
+from steersman.machines import protocol as m
+from steersman.machines.disposition import Intent
+from steersman.simulator.choices import Seed
 from steersman.simulator.elsewhere import ElsewhereScenario
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.loops import LoopScenario
+from steersman.simulator.person import SimulatedPerson
+from steersman.simulator.ports import Chances
 from steersman.simulator.scenario import Scenario
 
 __all__ = ["KINDS", "PROPERTY", "base", "play", "play_fresh"]
@@ -19,11 +26,39 @@ __all__ = ["KINDS", "PROPERTY", "base", "play", "play_fresh"]
 PROPERTY = "simulation"
 """The property of a test's report that the terminal summary reads."""
 
+
+class _Steering(SimulatedPerson):
+    """A person who steers children, stops them with their parents, and takes back what they have."""
+
+    def _thing(self) -> Any:
+        record, dice = self.program.record, self._dice
+        handed = record.queue.apart()
+        resting = [item.number for item in handed if AT_REST in item.for_children.values()]
+        if resting and dice.random() < 0.6:
+            taken = m.QueueChange(op="withdraw", number=dice.choice(resting))
+            return dice.choice((taken, m.ResumeQueue()))
+        if any(at_work(record.children)) and dice.random() < 0.5:
+            said = m.Said(text="hurry", client_id=f"h{self.left}")
+            steer = m.UserMessage(type="steer", said=said, intent=Intent.EXPLICIT_STEER)
+            return dice.choice((steer, steer, self._stop()))
+        return super()._thing()
+
+
+class SteeringScenario(Scenario):
+    """A session with many children, and a person who speaks to them."""
+
+    def __init__(self, seed: Seed, **changes: Any) -> None:
+        super().__init__(seed, **{"chances": Chances(calls=0.9, delegates=0.7), **changes})
+        self.user.left = 0
+        self.user = _Steering(self.program, self.dice, 25)
+
+
 KINDS: dict[str, Callable[..., Any]] = {
     "session": Scenario,
     "goal": GoalScenario,
     "loop": LoopScenario,
     "elsewhere": ElsewhereScenario,
+    "steering": SteeringScenario,
 }
 
 

@@ -10,7 +10,7 @@ from simulation.seeds import KINDS, play, play_fresh
 
 RecordProperty = Callable[[str, Any], None]
 
-SESSIONS, GOALS, LOOPS, ELSEWHERE = 80, 40, 30, 20
+SESSIONS, GOALS, LOOPS, ELSEWHERE, STEERING = 80, 40, 30, 20, 30
 CHUNKS, CHUNK = 8, 100
 FIXED, MOST, AT_A_TIME = 1_200, 12_000, 400
 OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}
@@ -36,6 +36,11 @@ def test_fresh_runs_beside_other_processes_keep_their_promises(
 ) -> None:
     """Nothing that is posted is lost or decided twice, whoever dies, and whatever the clock says."""
     play_fresh("elsewhere", ELSEWHERE, record_property)
+
+
+def test_fresh_steers_for_children_keep_their_promises(record_property: RecordProperty) -> None:
+    """What is said to children enters their work, comes back, or is taken back, and only one of these."""
+    play_fresh("steering", STEERING, record_property)
 
 
 @pytest.mark.nightly
