@@ -24,6 +24,7 @@ from .decisions import (
     goals,
     queueing,
     recovering,
+    resuming,
     reverting,
     routing,
     running,
@@ -226,7 +227,7 @@ class Session(Member, Supervisor):
         if obstacle:
             return refusal(obstacle).reply
         if message.number is not None:
-            return self._take_in(queueing.resume(self.record, message))
+            return self._take_in(resuming.resume(self.record, message))
         names = tuple(
             child.name
             for child in self.record.children.values()
@@ -237,7 +238,7 @@ class Session(Member, Supervisor):
                 self._member("children"),
                 m.ResumeChildren(earlier=(), turn="", epoch=self.record.epoch),
             )
-        resumed = queueing.resume(self.record, replace(message, children=names))
+        resumed = resuming.resume(self.record, replace(message, children=names))
         return self._take_in(resumed)
 
     def _pass_answer(self, message: m.Answer) -> Any:

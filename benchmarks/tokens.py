@@ -58,7 +58,7 @@ def hi() -> None:
         chat.send("hi")
         chat.wait("turn_ended")
         size = tokens(server.requests[0])
-        row('"hi" with all tools', size, "<= 1,300", ok=size <= 1300)
+        row('"hi" with all tools', size, "<= 1,000", ok=size <= 1000)
 
 
 def output() -> None:
@@ -72,7 +72,7 @@ def output() -> None:
         chat.send("count")
         chat.wait("turn_ended")
         added = tokens(server.requests[1]) - tokens(server.requests[0])
-        row("added by 600 kB of a tool's output", added, "<= 4,000", ok=added <= 4000)
+        row("added by 600 kB of a tool's output", added, "<= 1,500", ok=added <= 1500)
 
 
 def work(change: str) -> tuple[float, float]:

@@ -121,11 +121,21 @@ class Usage(Value):
 
 
 class ToolSchema(Value):
-    """A tool as a model sees it; `parameters` is a JSON Schema of type object."""
+    """A tool; `parameters` is a JSON Schema of type object.
+
+    `told` is what a model sees of that, where it is less: it costs tokens in each request.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
+    told: dict[str, Any] | None = None
+
+
+def as_told(tool: ToolSchema) -> dict[str, Any]:
+    """Return what a request says of a tool: name, description and parameters."""
+    seen = tool.parameters if tool.told is None else tool.told
+    return {"name": tool.name, "description": tool.description, "parameters": seen}
 
 
 # Attachments --------------------------------------------------------------------------------------

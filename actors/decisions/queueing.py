@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ...journal import entries as e
-from ...journal.queue_record import NEVER, ItemRecord, QueueRecord
+from ...journal.queue_record import NEVER, ItemRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.conversation import ChatMessage
@@ -17,7 +16,7 @@ from ...machines.disposition import LATE_ACK
 from ...machines.lifecycles import RUN
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
-from .queries import is_reverting, known, resumed_turns, waiting_steers
+from .queries import is_reverting, known, waiting_steers
 from .rearrangement import (
     begin_edit,
     edit,
@@ -32,7 +31,8 @@ from .rearrangement import (
     withdrawn,
 )
 from .rearrangement import take_back as taken_back
-from .wording import chosen, pictures_of, with_news
+from .resuming import released
+from .wording import pictures_of, with_news
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -257,7 +257,7 @@ def change(record: SessionRecord, message: m.QueueChange) -> Decision:
             held = hold(queue, "interrupt", is_all=True)
             return Decision(entries=held, reply=answer(state="held" if held else queue.state))
         case "release":
-            return replace(_released(record), reply=answer())
+            return replace(released(record), reply=answer())
         case "withdraw":
             return _without_talks(record, _but_the_run(record, withdraw(queue, message.number)))
         case "clear":
@@ -330,82 +330,6 @@ def take_in(record: SessionRecord, message: m.QueueImport, environment: Environm
 def take_back(record: SessionRecord, now: float) -> Decision:
     """Let the message that was read last wait in the queue instead."""
     return taken_back(record.queue, now)
-
-
-def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
-    """Run what was interrupted, from its checkpoint, then what waits.
-
-    Without a number, and where nothing is interrupted or held, that is what a message replaced last. What
-    was taken back by a revert stays if something else was interrupted, unless its number is given: the
-    reply's `reverted` are its numbers.
-    """
-    queue = record.queue
-    if queue.state == "closed":
-        return refusal(m.FINALIZED)
-    resumed = _resumable(queue)
-    kept = [] if message.number else [item for item in _interrupted(queue) if item not in resumed]
-    waiting = ("pending", "interrupted")
-    there = [item for item in queue.live() if item.state in waiting and item not in kept]
-    begins = [item for item in there if not item.is_steer]
-    free = [item for item in begins if not item.editor] or begins
-    first = chosen([*there, *queue.aside()] if message.number else free, message.number)
-    if message.number and first is None:
-        return refusal(f"No queued item #{message.number}")
-    if message.number and first is not None and (why := objection(first, "resume")):
-        cut_off = [item for item in (*there, *queue.superseded()) if item.turn]
-        its = [item.number for item in cut_off if item.turn == first.for_turn]
-        return refusal(f"{why}, which `/queue resume {its[0]}` continues" if its else why)
-    running = next((item.number for item in queue.special() if item.state == "running"), None)
-    is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
-    is_asked = not (message.number or is_held or message.is_beside_goal)
-    replaced = queue.superseded()[-1:] if is_asked else []
-    first = replaced[0] if replaced else first
-    numbers = [item.number for item in kept]
-    reply = answer(after=running, children=list(message.children), reverted=numbers)
-    is_idle = message.is_beside_goal and all(item.goal for item in there)
-    if is_idle or not (is_held or message.number or replaced):
-        return Decision(reply={**reply, "restored": 0, "number": None})
-    picked = (first,) if first is not None and (message.number or replaced) else ()
-    released = _released(record, picked)
-    if first is None:  # only steers are left, for children that go on
-        return replace(released, reply={**reply, "restored": 0, "number": None})
-    begun = {item.id for item in picked or resumed}
-    if is_held or first.state != "superseded":
-        begun |= {item.id for item in begins if item.state == "pending"}
-    going = _going_on(record, picked or tuple(resumed), message.children)
-    back = [item for item in (*there, *queue.aside()) if item.id in begun or going(item)]
-    return replace(released, reply={**reply, "restored": len(back), "number": first.number})
-
-
-def _going_on(
-    record: SessionRecord, resumed: tuple[ItemRecord, ...], children: tuple[str, ...]
-) -> Callable[[ItemRecord], bool]:
-    """Return a check of whether a steer enters work that goes on: a turn, or the children of one."""
-    turns = {turn for item in resumed for turn in resumed_turns(record, item.turn)}
-    names = {child.name for child in record.children.values() if child.turn in turns}
-    names |= set(children)
-    own = {item.turn for item in resumed}
-    return lambda item: bool(
-        (item.for_turn and item.for_turn in own) or names & set(item.for_children)
-    )
-
-
-def _interrupted(queue: QueueRecord) -> list[ItemRecord]:
-    return [item for item in queue.special() if item.state == "interrupted"]
-
-
-def _resumable(queue: QueueRecord) -> list[ItemRecord]:
-    """Return what was interrupted; what was taken back only where that is all. A goal's is the goal's."""
-    found = _interrupted(queue)
-    return [item for item in found if item.goal or not item.is_reverted] or found
-
-
-def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Decision:
-    resumed = _resumable(record.queue)
-    first = tuple(item.id for item in picked or resumed)
-    if record.queue.state != "held" and not first:
-        return NOTHING
-    return Decision(entries=(e.QueueReleased(resumed=len(resumed), items=first),))
 
 
 # Due work -----------------------------------------------------------------------------------------

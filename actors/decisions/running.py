@@ -11,7 +11,7 @@ from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
 from ...machines.steps import UNDECIDED
-from . import queueing
+from . import queueing, resuming
 from .decision import Decision, answer, refusal
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def try_again(record: SessionRecord, message: m.TryAgain, environment: Environme
         if item.kind is m.ItemKind.RETRY and item.state == "pending"
     ]
     if there:  # a crash came before its turn began
-        begun = queueing.resume(record, m.ResumeQueue(number=there[0].number))
+        begun = resuming.resume(record, m.ResumeQueue(number=there[0].number))
     else:
         said = m.Said(text=f"run {run.workflow.name}")
         order = m.Enqueue(said=said, is_next=True, kind=m.ItemKind.RETRY)

@@ -13,7 +13,7 @@ from typing import Any
 
 from contenders import CACHE, OURS, PATIENCE, Contender, Live, Missing
 from screen import Pty
-from server import Asked, PeerServer
+from peer_server import Asked, PeerServer
 
 LONGEST = 3.0
 """Seconds after a stop in which a process has to be dead; later counts as never."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from ...machines.classification import Classification
 from ...machines.context import CHARACTERS, tokens_of
-from ...machines.conversation import ChatMessage
+from ...machines.conversation import ChatMessage, as_told
 from ...machines.disposition import Intent
 from ...machines.pattern import lazy_pattern
 from ...ports.instructions import instructions_of
@@ -50,10 +50,7 @@ def context(client: SessionClient) -> Reply:
     parts: dict[str, int] = {
         "system prompt": (len(record.system) - len(instructions)) // CHARACTERS,
         "AGENTS.md": len(instructions) // CHARACTERS,
-        "tools": sum(
-            len(json.dumps([tool.name, tool.description, tool.parameters])) for tool in found.tools
-        )
-        // CHARACTERS,
+        "tools": sum(len(json.dumps(as_told(tool))) for tool in found.tools) // CHARACTERS,
     }
     for role, name in SAID.items():
         said = [message for message in found.messages if message.role == role]

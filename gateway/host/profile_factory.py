@@ -50,9 +50,8 @@ if TYPE_CHECKING:
 UNBOUNDED = 1_000_000
 """Steps of a turn of an external agent, which has a limit of its own."""
 STEERING = """
-While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
-said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
-will be taken up next. At the start of a turn the same words only name who speaks."""
+`[New message from NAME] TEXT` within a turn is the person, who speaks while you work. It cancels \
+nothing: work it in if that is possible, else {otherwise}."""
 
 
 # Goals --------------------------------------------------------------------------------------------

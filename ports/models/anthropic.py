@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...machines.conversation import ChatMessage, Thought, Usage
+from ...machines.conversation import ChatMessage, Thought, Usage, as_told
 from ...machines.pattern import lazy_pattern
 from .capacity import published_window
 from .error_text import is_error
@@ -122,9 +122,7 @@ class AnthropicModel(ServedModel):
             body["tools"] = [_wire_tool(_FORM, "Give the answer.", request.response_schema)]
             body["tool_choice"] = {"type": "tool", "name": _FORM}
         elif request.tools:
-            body["tools"] = [
-                _wire_tool(tool.name, tool.description, tool.parameters) for tool in request.tools
-            ]
+            body["tools"] = [_wire_tool(**as_told(tool)) for tool in request.tools]
         if self._thinking and request.response_schema is None:  # a form can't be thought about
             self._let_think(body)
         return body
@@ -169,8 +167,8 @@ class AnthropicModel(ServedModel):
 PROVIDER = ServedProvider(AnthropicModel, "https://api.anthropic.com")
 
 
-def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "description": description, "input_schema": schema}
+def _wire_tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": parameters}
 
 
 def _stop(message: dict[str, Any], reply: AnswerBuilder) -> None:

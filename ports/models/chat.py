@@ -9,9 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from msgspec.structs import asdict
-
-from ...machines.conversation import ChatMessage, Usage
+from ...machines.conversation import ChatMessage, Usage, as_told
 from ...machines.pattern import lazy_pattern
 from .capacity import asked_window, published_window
 from .endpoint import is_loopback
@@ -156,7 +154,7 @@ class ChatModel(ServedModel):
         body: WireValue = {"model": self._model, "stream": True, "stream_options": options}
         if request.tools:
             body["tools"] = [
-                {"type": "function", "function": asdict(tool)} for tool in request.tools
+                {"type": "function", "function": as_told(tool)} for tool in request.tools
             ]
             if self._is_published and _ALLOWING.match(self._model) and request.unusable:
                 usable = [

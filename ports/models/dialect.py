@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ...machines.conversation import ChatMessage
+from ...machines.conversation import ChatMessage, as_told
 from ...machines.pattern import lazy_pattern
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest, WrappedModel
 from .retry import BrokenAnswer
@@ -50,7 +50,7 @@ class JsonDialect(WrappedModel):
         uses = [{"tool": {"const": of.name}, "arguments": of.parameters} for of in request.usable]
         closed = {"type": "object", "additionalProperties": False}
         tools = "".join(
-            f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
+            f"- {tool.name}: {tool.description} Arguments: {json.dumps(as_told(tool)['parameters'])}\n"
             for tool in request.tools
         )
         translated = replace(

@@ -9,18 +9,30 @@ from typing import Any
 from ...machines.conversation import ToolSchema
 from ...machines.json_shape import allows_null, is_array, is_object, schema_mismatch
 
+_BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "pattern")
+
 
 def declare(
     name: str, description: str, required: tuple[str, ...], /, **properties: dict[str, Any]
 ) -> ToolSchema:
-    """Declare a tool; each property is the JSON Schema of one argument."""
+    """Declare a tool; each property is the JSON Schema of one argument.
+
+    Bounds of its values are checked, and a model is told of one that it does not keep to.
+    """
     parameters = {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
     }
-    return ToolSchema(name=name, description=description, parameters=parameters)
+    told: dict[str, Any] = {"type": "object", "properties": {}}
+    for argument, schema in properties.items():
+        told["properties"][argument] = {
+            word: value for word, value in schema.items() if word not in _BOUNDS
+        }
+    if required:
+        told["required"] = list(required)
+    return ToolSchema(name=name, description=description, parameters=parameters, told=told)
 
 
 def given_of(schema: ToolSchema, arguments: dict[str, Any]) -> dict[str, Any]:

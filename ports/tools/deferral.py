@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ...machines import protocol as m
 from ...machines.context import CHARACTERS
-from ...machines.conversation import ToolRequest, ToolSchema
+from ...machines.conversation import ToolRequest, ToolSchema, as_told
 from ...machines.json_shape import is_object, parse_json
 from .arguments import declare
 from .thread_tool import StopFlag, ThreadTool
@@ -61,7 +61,7 @@ def found(tools: Sequence[ToolSchema], words: str) -> str:
     best = exact or sorted(fitting, key=lambda tool: -ranks[tool.name])
     lines = list[str]()
     for tool in best[:_SHOWN]:
-        line = json.dumps(asdict(tool), ensure_ascii=False)
+        line = json.dumps(as_told(tool), ensure_ascii=False)
         if lines and sum(map(len, lines)) + len(line) > _ROOM:
             break
         lines.append(line)
@@ -134,7 +134,7 @@ class ToolListing:
         """Return what the session's agent has when these are there; `is_begun`: a request was made."""
         self._there = tools
         if not is_begun:
-            tokens = sum(len(str(tool.schema)) for tool in tools) // CHARACTERS
+            tokens = sum(len(str(as_told(tool.schema))) for tool in tools) // CHARACTERS
             self._listed = tuple(tools) if tokens <= self._most else ()
         listed = {tool.schema.name for tool in self._listed}
         more = (DeferredTool(tool) for tool in tools if tool.schema.name not in listed)

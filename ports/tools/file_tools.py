@@ -42,11 +42,11 @@ def _read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.
 READ = ThreadTool(
     declare(
         "read",
-        f"Read a text file, at most {_LINES} lines; `offset` and `limit` choose others.",
+        f"Read a text file, at most {_LINES} lines; `offset` (from 1) and `limit` choose others.",
         ("path",),
         path={"type": "string", "description": "relative to the folder"},
-        offset={"type": "integer", "minimum": 1, "description": "first line, counted from 1"},
-        limit={"type": "integer", "minimum": 1, "description": "how many lines"},
+        offset={"type": "integer", "minimum": 1},
+        limit={"type": "integer", "minimum": 1},
     ),
     _read,
 )
@@ -226,9 +226,9 @@ def _row(entry: "os.DirEntry[str]", folder: int) -> str:
 LIST = ThreadTool(
     declare(
         "list",
-        "List a folder: folders end in `/`, files are followed by their size in bytes.",
+        "List a folder, `.` if none is given.",
         (),
-        path={"type": "string", "description": "relative to the folder; `.` if not given"},
+        path={"type": "string"},
     ),
     _list,
 )
@@ -265,7 +265,7 @@ WRITE = ThreadTool(
         "write",
         "Write a text file, with the folders it needs. What the file held before is lost.",
         ("path", "content"),
-        path={"type": "string", "description": "relative to the folder"},
+        path={"type": "string"},
         content={"type": "string"},
     ),
     _write,
@@ -344,10 +344,10 @@ EDIT = ThreadTool(  # not idempotent: `new` may contain `old`
         "edit",
         "Replace a text in a file. `old` must occur exactly once, unless `all` is true.",
         ("path", "old", "new"),
-        path={"type": "string", "description": "relative to the folder"},
+        path={"type": "string"},
         old={"type": "string", "minLength": 1, "description": "exact, with all blanks"},
         new={"type": "string"},
-        all={"type": "boolean", "description": "replace every occurrence"},
+        all={"type": "boolean"},
     ),
     _edit,
     is_mutating=True,

@@ -29,12 +29,11 @@ class SearchTool(Tool):
 
     schema = declare(
         "search",
-        "Search text files for a Python regular expression; gives `path:line: text`. "
-        "Skips binary and huge files, .git and node_modules.",
+        "Search text files for a Python regular expression.",
         ("pattern",),
         pattern={"type": "string", "minLength": 1},
-        path={"type": "string", "description": "folder or file to search; `.` if not given"},
-        glob={"type": "string", "description": "only such files: `*.py`, `src/*`"},
+        path={"type": "string", "description": "folder or file"},
+        glob={"type": "string", "description": "such as `*.py`"},
     )
     is_mutating = False
     is_idempotent = True

@@ -39,14 +39,13 @@ DEFER = _refusing(
 DELEGATE = _refusing(
     declare(
         "delegate",
-        "Give a task to a subagent, which works in the same folder and knows only what the task says. "
+        "Give a task to a subagent, which knows only what the task says. "
         "Its last answer is the result. Several calls in one answer run side by side.",
         ("task",),
-        task={"type": "string", "description": "all that the subagent has to know", "minLength": 1},
+        task={"type": "string", "minLength": 1},
         agent={"type": "string", "description": "which agent; left out: one like you"},
         name={
             "type": "string",
-            "description": "what you and the user call it",
             "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$",
         },
         background={
@@ -63,11 +62,7 @@ DISMISS = _refusing(
         "dismiss",
         "End a subagent that is still at work; what it has is its result.",
         ("name",),
-        name={
-            "type": "string",
-            "description": "its name; of a subagent's own: name/name",
-            "minLength": 1,
-        },
+        name={"type": "string", "minLength": 1},
         wrap_up={"type": "boolean", "description": "let it sum up what it has first"},
     ),
     "[dismiss was not run: this session has no subagents]",
@@ -89,8 +84,8 @@ PROGRESS = ThreadTool(
         ("done", "total"),
         done={"type": "integer", "minimum": 0},
         total={"type": "integer", "minimum": 1},
-        unit={"type": "string", "description": "such as `files`"},
-        note={"type": "string", "description": "one short remark"},
+        unit={"type": "string"},
+        note={"type": "string"},
     ),
     _progress,
     check=lambda of: "`done` must not be more than `total`" if of["done"] > of["total"] else "",

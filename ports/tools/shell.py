@@ -224,7 +224,7 @@ class ShellTool(Tool):
         self._resources = resources
         self._shell = shutil.which("bash") or "/bin/sh"
         box = resources.sandbox
-        outside = f"run outside the sandbox, in which commands {box}; the user is asked"
+        outside = f"outside the sandbox, where commands {box}; asks the user"
         self.schema = declare(
             "shell",
             "Run a shell command in the folder. Nothing it starts outlives it; it reads no input.",

@@ -43,9 +43,17 @@ def clip_line(line: str, limit: int) -> str:
     return f"{line[:limit]} [… {counted(len(line) - limit, 'character')} more]"
 
 
+_OF_8 = 3  # eighths of the limit, of an output that is longer
+
+
 def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
-    """Join the head and the tail of an output; `place` is the file with all of it, or empty."""
-    missing = total - len(head) - len(tail)
-    if missing <= 0:
+    """Join the head and the tail of an output; `place` is the file with all of it, or empty.
+
+    Where there is a file, less of them is enough: what matters of a long output is looked up in it.
+    """
+    if total <= len(head) + len(tail):
         return readable(head + tail)
+    if place:
+        head, tail = head[: len(head) * _OF_8 // 8], tail[-len(tail) * _OF_8 // 8 :]
+    missing = total - len(head) - len(tail)
     return gap_between(readable(head), readable(tail), counted(missing, "byte"), place)

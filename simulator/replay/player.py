@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import field
 from pykka import ActorRef
 
-from ...actors.decisions import goals, queueing
+from ...actors.decisions import goals, resuming
 from ...actors.decisions.decision import NOTHING, Decision
 from ...actors.decisions.handlers import handler_of
 from ...actors.decisions.routing import route, take_back
@@ -350,7 +350,7 @@ class Player:
             case m.UserMessage():
                 return route(record, message, environment)
             case m.ResumeQueue():
-                return queueing.resume(record, message)
+                return resuming.resume(record, message)
             case m.TakeBack():
                 return take_back(record, self.now(), environment)
             case m.SetGoal() | m.ChangeGoal():

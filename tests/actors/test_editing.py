@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from simulation.single import TALK, entries, program, run, say
 
-from steersman.actors.decisions import queueing
+from steersman.actors.decisions import queueing, resuming
 from steersman.actors.decisions.decision import refusal
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
@@ -67,7 +67,7 @@ def test_an_edit_that_is_left_lets_it_start() -> None:
 def test_what_is_refused(change: m.QueueChange | m.ResumeQueue, reason: str) -> None:
     """What has started is not edited, and what is edited is nobody else's."""
     record = edited("second").record
-    decide: Any = queueing.resume if isinstance(change, m.ResumeQueue) else queueing.change
+    decide: Any = resuming.resume if isinstance(change, m.ResumeQueue) else queueing.change
     assert decide(record, change) == refusal(reason)
 
 

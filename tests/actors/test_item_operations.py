@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from steersman.actors.decisions import queueing, rearrangement
+from steersman.actors.decisions import queueing, rearrangement, resuming
 from steersman.actors.decisions.decision import Decision
 from steersman.journal.queue_record import ItemRecord, QueueRecord, apply_to_queue, facts
 from steersman.journal.record import SessionRecord
@@ -37,7 +37,7 @@ def change(op: str, **more: object) -> Callable[[SessionRecord], Decision]:
 
 def resume(record: SessionRecord) -> Decision:
     """Decide about the wish to run item 2."""
-    return queueing.resume(record, m.ResumeQueue(number=2))
+    return resuming.resume(record, m.ResumeQueue(number=2))
 
 
 OPERATIONS: dict[str, tuple[Callable[[SessionRecord], Decision], tuple[str, ...]]] = {

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -33,6 +34,14 @@ def test_the_page_is_that_of_the_kept_figures(load: Any) -> None:
     kept = json.loads((page.KEPT / "peers.json").read_text("utf-8"))
     written = (PEERS.parents[1] / "docs" / "performance.md").read_text("utf-8")
     assert page.page(page.from_data(kept)) == written
+
+
+def test_the_program_prints_the_kept_figures() -> None:
+    """All its modules are there, also those that only a measurement needs."""
+    ran = subprocess.run(
+        [sys.executable, str(PEERS), "--again"], capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, "first model request" in ran.stdout) == (0, True), ran.stderr
 
 
 def test_the_page_has_the_work_that_was_kept(load: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from simulation.scene import answer, delegation, has_asked, scene, start_child
 from simulation.single import entries, has, run, say
 
-from steersman.actors.decisions import queueing
+from steersman.actors.decisions import resuming
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
@@ -126,7 +126,7 @@ def test_a_stopped_child_has_all_the_time() -> None:
 def test_what_is_restored_is_what_goes_on(number: int | None, restored: list[int]) -> None:
     """A steer for a child that goes on counts, and begins nothing itself."""
     with stopped_with_a_steer(2) as made:
-        reply = queueing.resume(made.record, m.ResumeQueue(number=number)).reply
+        reply = resuming.resume(made.record, m.ResumeQueue(number=number)).reply
         assert reply | {"restored": len(restored), "number": 1} == reply
 
 
@@ -136,5 +136,5 @@ def test_other_turns_that_were_cut_off_are_not_counted() -> None:
         other = m.ImportedItem(said=m.Said(text="other"), is_interrupted=True)
         made.say(m.QueueImport(items=(other,)))
         run(made)
-        reply = queueing.resume(made.record, m.ResumeQueue(number=3)).reply
+        reply = resuming.resume(made.record, m.ResumeQueue(number=3)).reply
         assert reply | {"restored": 1, "number": 3} == reply
