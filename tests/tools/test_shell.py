@@ -71,7 +71,7 @@ def test_shell_long_output(bench):
     missing = result.bytes - 4000 * 3 // 8
     assert (
         f"\n214\n21\n[… {missing} bytes left out; whole output in {whole}: "
-        "`read` it with `offset` 216, or `search` it]\n" in result.text
+        "`read` it with `offset` 215, or `search` it]\n" in result.text
     )
     assert whole.read_text() == "".join(f"{number}\n" for number in range(1, 5001))
     assert result.spilled == str(whole)
