@@ -733,8 +733,7 @@ def _end_item(
     item = queue.items[name]
     said = _without_files(item.said)
     item = _move(item, event, said=said, past_hold=False, editor="", **changes)
-    place = queue.order.index(name)
-    order = (*queue.order[:place], *queue.order[place + 1 :])
+    order = tuple(other for other in queue.order if other != name)  # not of a steer put aside
     queue = queue.having(item, order=order)
     if len(queue.items) - len(order) > REMEMBERED_ITEMS:
         ended = [old.id for old in queue.items.values() if old.state in ITEM_ENDS]

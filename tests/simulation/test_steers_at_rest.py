@@ -138,3 +138,19 @@ def test_other_turns_that_were_cut_off_are_not_counted() -> None:
         run(made)
         reply = resuming.resume(made.record, m.ResumeQueue(number=3)).reply
         assert reply | {"restored": 1, "number": 3} == reply
+
+
+def test_a_steer_of_a_replaced_turn_can_be_taken_back() -> None:
+    """It waits apart from the others, with the message of that turn; this one can still be resumed."""
+    with scene() as made:
+        say(made, "work")
+        run(made, has_asked(made))
+        say(made, "use tabs", Intent.EXPLICIT_STEER)
+        say(made, "something else", Intent.INTERRUPT_MORE)
+        run(made, lambda: len(entries(made, e.TurnStarted)) == 2)
+        made.say(m.QueueChange(op="withdraw", number=2))
+        run(made, has(made, e.Withdrawn))
+        assert states(made) == {1: "superseded", 2: "withdrawn", 3: "running"}
+        made.say(m.ResumeQueue(number=1))
+        run(made)
+        assert states(made)[1] == "interrupted"
