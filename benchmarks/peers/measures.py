@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from contenders import CACHE, OURS, PATIENCE, Contender, Live, Missing
-from screen import Pty
 from peer_server import Asked, PeerServer
+from screen import Pty
 
 LONGEST = 3.0
 """Seconds after a stop in which a process has to be dead; later counts as never."""

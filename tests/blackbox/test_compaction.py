@@ -163,7 +163,7 @@ def test_old_results_go_before_anything_is_summed_up(place: Place, serve) -> Non
         Tools([call] * 3, match="begin"),
         Tools([call] * 3, match="more"),
         Text("Fine.", usage=None),
-        model="context_window = 15000",
+        model="context_window = 15500",
     )
     chat = place.chat("--yes")
     talk(chat, "begin", "more", "go on")

@@ -82,7 +82,7 @@ def test_limits_of_a_tool_and_of_an_agent(place: Place) -> None:
             ("clerk", "read path long.txt"),
         ):
             assert place.run("chat", "--agent", agent, said).returncode == 0
-    assert [size // 1000 for size in sizes] == [1, 12, 3]
+    assert [size // 100 for size in sizes] == [5, 123, 31]
 
 
 def test_a_long_report_of_a_subagent_is_read_on_without_a_question(place: Place, serve) -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.patience import seconds
 
 PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 
@@ -39,7 +40,7 @@ def test_the_page_is_that_of_the_kept_figures(load: Any) -> None:
 def test_the_program_prints_the_kept_figures() -> None:
     """All its modules are there, also those that only a measurement needs."""
     ran = subprocess.run(
-        [sys.executable, str(PEERS), "--again"], capture_output=True, text=True, timeout=60
+        [sys.executable, str(PEERS), "--again"], capture_output=True, text=True, timeout=seconds(60)
     )
     assert (ran.returncode, "first model request" in ran.stdout) == (0, True), ran.stderr
 

@@ -13,6 +13,7 @@ from stories.stage import Stage
 from stories.terminal import Terminal
 from support.model_server import Text
 from support.notes_server import NOTES
+from support.patience import seconds
 
 from .conftest import Open
 
@@ -260,6 +261,7 @@ def test_a_form_of_a_server_is_answered_in_the_line(stage: Stage, opened: Open) 
     pytest.importorskip("mcp", reason="the extra is not installed")
     with (stage.place.home / "config.toml").open("a") as config:
         config.write(f"[mcp.notes]\ncommand = {json.dumps([sys.executable, str(NOTES)])}\n")
+        config.write(f"wait = {seconds(30)}\n")
         config.write('[permissions]\nrules = [{ tool = "mcp__*", do = "allow" }]\n')
     stage.agent.when("work", uses(call("mcp__notes__file_note", name="milk")), says("Done."))
     terminal = opened()

@@ -17,10 +17,11 @@ WITNESSES = {
     "InterruptRequested": (Scenario, 0),
     "RevertRefused": (Scenario, 17),
     "Reverted": (Scenario, 6),
-    "SteerArrived": (Scenario, 36),
+    "SteerArrived": (Scenario, 196),
     "Stopped": (GoalScenario, 14),
     "TurnEnded": (Scenario, 9),
     "TurnStarted": (Scenario, 6),
+    "Withdrawn": (Scenario, 85),
 }
 """A run of each kind of entry that goes wrong when these entries wake nobody."""
 BESIDE_OTHERS = {
@@ -34,7 +35,6 @@ BESIDE_OTHERS = {
         "JudgingStopped",
     ),
     *("Queued", "QueueReleased", "Requeued", "SessionFinalizing", "SessionLeaving", "StopNoted"),
-    "Withdrawn",
 }
 """Kinds that stand in for each other: a run goes wrong without all of them, none without a single one.
 
