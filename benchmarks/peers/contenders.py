@@ -77,7 +77,7 @@ class Contender:
             lock = str(CHECKOUT / ".ci" / "user.lock")
             with tempfile.TemporaryDirectory() as place:  # a build leaves files where it is made
                 copy = Path(place) / "steersman"
-                hidden = shutil.ignore_patterns(".*", "build", "*.egg-info", "tests", "docs")
+                hidden = shutil.ignore_patterns(".*", "build", "*.egg-info", "tests")
                 shutil.copytree(CHECKOUT, copy, ignore=hidden)
                 self._run(*install, "--require-hashes", "--only-binary", ":all:", "-r", lock)
                 self._run(*install, "--no-build-isolation", "--force-reinstall", str(copy))
