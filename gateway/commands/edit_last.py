@@ -2,7 +2,8 @@
 
 A message that waits is edited. One that an agent has read is in a journal, which is never rewritten: what
 runs is stopped, a fork of the session as it was before the message takes its place here, the new text is
-said there, and what waited comes along. The old session is kept.
+said there, and what waited comes along. The old session is kept. A message that steered a turn steers it again: that
+turn goes on in the fork, from where it was before the message.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import secrets
 import time
 from typing import Annotated, Any
+
+from msgspec.structs import replace
 
 from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
@@ -112,7 +115,8 @@ def _send_again(
     prompt = client.parts.prompt(text)
     if prompt is not None and prompt.is_refused:
         return _refused(f"{prompt.path}: {prompt.note}")
-    if is_reverting and entered.data["kind"] == "steered":
+    is_steer = entered.data["kind"] == "steered"
+    if is_reverting and is_steer:
         raise UsageError(f"#{last.number} steered a turn, which changed files before that, too")
     turn, before, queue = str(entered.data["turn"]), client.session, record.queue
     if queue.waiting_count:
@@ -128,12 +132,16 @@ def _send_again(
     client.switch(fork_at(client.store, row, entered.seq - 1, record.name, time.time()))
     of_turn = queue.items.get(record.turns[turn].item, last)
     moved = _bring(client, before, {last.number: last, of_turn.number: of_turn})
-    item = _say(client, text, prompt, last)
+    if is_steer:
+        _go_on(client, of_turn)
+    item = _say(client, text, prompt, last, "steer" if is_steer else SENT_AGAIN)
     if item is None:
         return _refused(f"session `{client.session}` takes no message; it has what was said before")
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in queue.live())
     if moved and not is_held:
         client.ask(m.QueueChange(op="release"))
+    elif moved and is_steer:
+        client.ask(m.QueueChange(op="hold"))
     numbers = ", ".join(f"#{number}" for number in moved)
     came = f"What waited is {numbers} here{', held' if is_held else ''}." if numbers else ""
     back = f"`/resume {before}` goes back to what came of #{last.number}"
@@ -163,13 +171,23 @@ def _bring(client: SessionClient, before: str, read: dict[int, ItemRecord]) -> l
     return list(move_here(client, before, (), may_overfill=True).data.get("imported", ()))
 
 
+def _go_on(client: SessionClient, of_turn: ItemRecord) -> None:
+    """Have the turn that a message steered go on here, as one that was interrupted before that."""
+    said, progress = replace(of_turn.said, client_id=""), of_turn.progress
+    task = m.ImportedItem(
+        said=said, is_interrupted=True, progress=dict(progress) if progress else None
+    )
+    brought = client.ask(m.QueueImport(items=(task,), may_overfill=True))
+    client.ask(m.ResumeQueue(number=brought["imported"][0]))
+
+
 def _say(
-    client: SessionClient, text: str, prompt: Attachment | None, last: ItemRecord
+    client: SessionClient, text: str, prompt: Attachment | None, last: ItemRecord, how: str
 ) -> ItemRecord | None:
     """Send a text as a message, whatever its words; none if it was not accepted.
 
     Its key begins as that of the message whose place it takes, by which clients know their own.
     """
     key = f"{last.said.client_id or 'edit'}-{secrets.token_hex(4)}"
-    client.send_message(text, SENT_AGAIN, key, prompt=prompt)
+    client.send_message(text, how, key, prompt=prompt)
     return client.item_of(key)

@@ -88,10 +88,11 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
 
 
 def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> None:
-    """The work before it stays in the conversation; its files cannot be told from the rest's."""
-    server = serve(WRITES, Hang(), Text("Red."), rest=ALLOWED)
+    """The turn goes on with the new one; its files cannot be told from the rest's."""
+    server = serve(WRITES, Hang(), Text("Red."), Text("Then."), rest=ALLOWED)
     chat = place.chat()
-    chat.send("write a.txt", {"text": "make it blue", "as": "steer"})
+    chat.send("write a.txt", {"text": "and then?", "as": "queue"})
+    chat.send({"text": "make it blue", "as": "steer"})
     chat.wait("steered")
     server.wait_requests(2)
     refused = chat.ask("/edit-last --revert make it red")
@@ -99,12 +100,12 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     done = chat.ask("/edit-last make it red")
     undo = f"`steersman sessions revert {done['data']['left']} --to t1` restores them"
     assert f"Files stay as they are: a.txt; {undo}." in done["text"]
-    chat.wait("answer", text="Red.")
+    chat.wait("answer", text="Then.")
     asked = server.requests[-1].body["messages"]
-    assert [message["content"] for message in asked if message["role"] == "user"] == [
-        "write a.txt",
-        "make it red",
-    ]
+    told = [message["content"] for message in asked if message["role"] == "user"]
+    assert [text.startswith("[You were interrupted") for text in told] == [False, True, False, False]
+    assert [text.rpartition("\n")[2] for text in told[:2]] == ["write a.txt"] * 2
+    assert told[2:] == ["[New message from user] make it red", "and then?"]
     assert [message["role"] for message in asked].count("tool") == 1
     assert chat.close() == 0
     assert place.run("sessions", "revert", done["data"]["left"], "--to", "t1").returncode == 0
