@@ -91,8 +91,14 @@ class _Chain(Struct, kw_only=True):
     window: int = 0
 
     def add(self, touch: PathChange) -> None:
-        """Join the next change of the path; after a change by others the chain starts over."""
-        if touch.before != self.left:
+        """Join the next change of the path; after a change by others the chain starts over.
+
+        So it does after a crash, once it changes again: what was there then may be a person's, too.
+        """
+        if self.is_unsure and not touch.is_unsure:
+            self.base, self.is_broken = touch.before, True
+            self.is_shared = self.is_unsure = False
+        elif touch.before != self.left:
             if 0 < touch.window == self.window:  # calls overlapped: a look among them can meet
                 self.is_shared = True  # a file half written
             else:
@@ -143,7 +149,7 @@ def make_plan(
         elif current != base:
             put = PathWrite(path=path, now=current, target=base)
             puts.append(put)
-            if chain.is_shared and not put.is_folder:
+            if chain.is_shared and not (chain.is_broken or put.is_folder):
                 shared.append(path)
             if chain.is_broken and not force:
                 yours.append(path)

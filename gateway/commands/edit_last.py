@@ -2,8 +2,8 @@
 
 A message that waits is edited. One that an agent has read is in a journal, which is never rewritten: what
 runs is stopped, a fork of the session as it was before the message takes its place here, the new text is
-said there, and what waited comes along. The old session is kept. A message that steered a turn steers it again: that
-turn goes on in the fork, from where it was before the message.
+said there, and what waited comes along. The old session is kept. A message that steered a turn steers
+it again: that turn goes on in the fork, from where it was before the message.
 """
 
 from __future__ import annotations

@@ -103,7 +103,12 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     chat.wait("answer", text="Then.")
     asked = server.requests[-1].body["messages"]
     told = [message["content"] for message in asked if message["role"] == "user"]
-    assert [text.startswith("[You were interrupted") for text in told] == [False, True, False, False]
+    assert [text.startswith("[You were interrupted") for text in told] == [
+        False,
+        True,
+        False,
+        False,
+    ]
     assert [text.rpartition("\n")[2] for text in told[:2]] == ["write a.txt"] * 2
     assert told[2:] == ["[New message from user] make it red", "and then?"]
     assert [message["role"] for message in asked].count("tool") == 1
