@@ -104,7 +104,11 @@ class PlainInterface:
                 pass
             case "recovered":
                 self._aside(announce(event, time.time(), can_utf8=self._can_utf8))
-            case "interrupted" | "turn_ended" | "tool_started":
+            case "turn_ended":
+                self._aside(_line(event))
+                if "resumable" in event and not self._is_one_shot:
+                    self._aside(f"`/queue resume` goes on with #{event['resumable']}.")
+            case "interrupted" | "tool_started":
                 self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
             case "progress" if self._has_bar:
                 pass

@@ -32,6 +32,8 @@ LEFT_BEFORE = (
 )
 """Why the outcome of a message is not known."""
 _OF_A_TURN = ("done", "failed", "interrupted")
+_AS = {"superseded": "interrupted", "unanswered": "failed"}
+"""What is told of items that can be resumed."""
 _WAITS = ("pending", "offered")
 
 
@@ -184,16 +186,16 @@ def _outcome(
     if with_turn and found.state == "steered" and not found.for_children:
         turn = record.turns.get(found.turn)
         found = items.get(turn.item, found) if turn is not None else found
-    state = "interrupted" if found.state == "superseded" else found.state
+    state = _AS.get(found.state, found.state)
     if state not in get_args(Status) or (state == "steered" and not found.turn):
         return None
     turn = record.turns.get(found.turn)
     return Outcome(
         cast("Status", state),
         found.turn,
-        answers.get(found.turn, "") if found.state in _OF_A_TURN else "",
+        answers.get(found.turn, "") if state in _OF_A_TURN else "",
         turn.usage if turn is not None else Usage(),
-        str((turn.reason if turn is not None and found.state == "failed" else "") or found.why),
+        str((turn.reason if turn is not None and state == "failed" else "") or found.why),
     )
 
 

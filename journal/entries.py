@@ -692,11 +692,15 @@ class Stopped(TurnEntry):
 
 
 class TurnEnded(TurnEntry):
-    """The turn ended without a stop: `status` is completed or failed, `reason` says why it failed."""
+    """The turn ended without a stop: `status` is completed or failed, `reason` says why it failed.
+
+    `is_unanswered`: the model gave no answer, and a person can have the turn go on.
+    """
 
     status: str
     reason: str = ""
     hint: str = ""
+    is_unanswered: bool = False
     messages: tuple[ChatMessage, ...] = ()
 
 

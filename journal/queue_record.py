@@ -25,6 +25,7 @@ ITEM_ENDS = ITEM.final
 NOT_YET, AT_REST, NEVER = "", "~", "-"
 """What a child has done with a steer that was handed on to it, besides taking it in."""
 _BEGUN = ("running", "interrupted")
+_ASIDE = ("superseded", "unanswered")
 
 
 class ItemRecord(Value):
@@ -94,8 +95,8 @@ class ItemRecord(Value):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or another turn replaced its own."""
-        return self.state == "superseded" or self.state in ITEM_ENDS
+        """Whether it has ended, or is set aside: its turn was replaced, or not answered."""
+        return self.state in _ASIDE or self.state in ITEM_ENDS
 
     @property
     def only_waits(self) -> bool:
@@ -117,7 +118,7 @@ class QueueRecord(Value, dict=True):
     items: Mapping[str, ItemRecord] = field(default_factory=dict[str, ItemRecord])
     """All that wait or run, and the newest that have ended, by name."""
     order: tuple[str, ...] = field(default_factory=tuple[str, ...])
-    """What has not ended, but for messages whose turn was replaced, and the steers for such a turn."""
+    """What has not ended, but for what is set aside (`aside`)."""
     made: int = 0
     """How many items it has had."""
     number: int = 0
@@ -126,6 +127,8 @@ class QueueRecord(Value, dict=True):
     """The newest clients' own keys, with the items that they got."""
     taken: str = ""
     """The message that was read last, as a steer or anything else."""
+    unanswered: str = ""
+    """The message whose turn ended without an answer of its model, while no other has begun."""
     news: str = ""
     """What the model has to know with the next message."""
 
@@ -288,9 +291,13 @@ class QueueRecord(Value, dict=True):
         return [item for item in self.items.values() if item.state == "superseded"]
 
     def aside(self) -> list[ItemRecord]:
-        """Return the messages whose turn another one replaced, each with the steers for that turn."""
+        """Return what waits for nothing and can be resumed all the same.
+
+        That is each message whose turn another one replaced, with the steers for that turn, and one
+        whose turn the model did not answer.
+        """
         steers = [item for item in self.apart() if item.state == "pending" and item.for_turn]
-        aside = list[ItemRecord]()
+        aside = [self.items[self.unanswered]] if self.unanswered else []
         for item in self.superseded():
             aside += [item, *(steer for steer in steers if steer.for_turn == item.turn)]
         return aside
@@ -373,7 +380,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.Moved():
             return _move_item(queue, entry)
         case e.Withdrawn():
-            if queue.items[entry.item].state == "superseded":
+            if queue.items[entry.item].state in _ASIDE:
                 queue = _put_back(queue, queue.items[entry.item])
             return _end_item(queue, entry.item, "withdraw", time)
         case e.Steered():
@@ -385,7 +392,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             news = "\n".join(filter(None, (queue.news, news_of(entry))))
             return _mark_reverted(replace(queue, news=news), entry)
         case e.TurnStarted():
-            return _start_item(queue, entry)
+            return _start_item(queue, entry, time)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
             return _apply_to_running(queue, entry, time)
         case e.ChildInterrupted() | e.ChildResumed():
@@ -406,7 +413,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             queue = _shift(queue, "release", time)
             for name in entry.items:
                 item = queue.items[name]
-                is_aside = item.state == "superseded"
+                is_aside = item.state in _ASIDE
                 item = _move(item, "resume", is_next=True)
                 queue = _put_back(queue, item) if is_aside else queue.having(item)
             return queue
@@ -481,7 +488,9 @@ def _apply_to_steer(
     return queue.having(item, order=(*queue.order, item.id) if is_aside else queue.order)
 
 
-def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
+def _start_item(queue: QueueRecord, entry: e.TurnStarted, time: float) -> QueueRecord:
+    if queue.unanswered:
+        queue = _end_item(queue, queue.unanswered, "fail", time)
     item = queue.items[entry.item]
     begun = _move(
         item,
@@ -517,6 +526,10 @@ def _apply_to_running(
         if item.state != "running" or item.turn != entry.turn:
             continue
         match entry:
+            case e.TurnEnded(is_unanswered=True):
+                item = _move(item, "go_unanswered", why=entry.reason, past_hold=False)
+                order = tuple(name for name in queue.order if name != item.id)
+                queue = queue.having(item, order=order, unanswered=item.id)
             case e.TurnEnded():
                 event = "complete" if entry.status == "completed" else "fail"
                 queue = _end_item(queue, item.id, event, time, why=entry.reason)
@@ -547,7 +560,8 @@ def _forget_aside(queue: QueueRecord) -> QueueRecord:
 def _put_back(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
     """Put an item that was set aside back into the order, with the steers for its turn."""
     steers = [other.id for other in queue.aside() if other.for_turn == item.turn]
-    return queue.having(item, order=(*queue.order, item.id, *steers))
+    unanswered = "" if queue.unanswered == item.id else queue.unanswered
+    return queue.having(item, order=(*queue.order, item.id, *steers), unanswered=unanswered)
 
 
 def _recover(queue: QueueRecord, time: float) -> QueueRecord:
@@ -734,7 +748,8 @@ def _end_item(
     said = _without_files(item.said)
     item = _move(item, event, said=said, past_hold=False, editor="", **changes)
     order = tuple(other for other in queue.order if other != name)  # not of a steer put aside
-    queue = queue.having(item, order=order)
+    unanswered = "" if queue.unanswered == name else queue.unanswered
+    queue = queue.having(item, order=order, unanswered=unanswered)
     if len(queue.items) - len(order) > REMEMBERED_ITEMS:
         ended = [old.id for old in queue.items.values() if old.state in ITEM_ENDS]
         queue = queue.having(forgets=ended[:-REMEMBERED_ITEMS])

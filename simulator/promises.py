@@ -261,6 +261,7 @@ def no_message_is_lost(history: History) -> None:
     """What was taken in has ended, or still waits when the journal is read again."""
     there, handed = dict[str, str](), dict[str, dict[str, str]]()
     of_goals = set[str]()  # these come and go with what they are for
+    unanswered = ""
     for entry in durable_entries(history):
         if isinstance(entry, e.Queued) and entry.goal:
             of_goals.add(entry.item)
@@ -280,7 +281,13 @@ def no_message_is_lost(history: History) -> None:
                 if "" not in handed[item].values() and set(handed[item].values()) != {"-"}:
                     there.pop(item, "")
             case e.TurnStarted(item=item, turn=turn):
-                there[item] = turn
+                there.pop(unanswered, "")
+                there[item], unanswered = turn, ""
+            case e.TurnEnded(turn=turn, is_unanswered=True):
+                [unanswered] = [item for item, ran in there.items() if ran == turn]
+                there[unanswered] = ""
+            case e.QueueReleased(items=items) if unanswered in items:
+                unanswered = ""
             case e.TurnEnded(turn=turn):
                 there = {item: ran for item, ran in there.items() if ran != turn}
             case e.Interrupted(turn=turn):
@@ -307,7 +314,8 @@ def aside(queue: QueueRecord) -> list[str]:
     turns = {item.turn for item in queue.superseded()}
     waiting = [item for item in queue.items.values() if item.state == "pending"]
     steers = [item.id for item in waiting if item.for_turn in turns and item.id not in queue.order]
-    return [*(item.id for item in queue.superseded()), *steers]
+    lost = (queue.unanswered,) if queue.unanswered else ()
+    return [*(item.id for item in queue.superseded()), *steers, *lost]
 
 
 def one_client_id_one_run(history: History) -> None:
@@ -325,14 +333,22 @@ def items_keep_to_their_machine(history: History) -> None:
     ended, started = set[str](), Counter[str]()
     resumable = set[str]()
     running: dict[str, str] = {}
+    unanswered = ""
     for entry in durable_entries(history):
         match entry:
             case e.TurnStarted(turn=turn, item=item):
+                ended |= {unanswered} - {""}
+                unanswered = ""
                 assert item not in ended, f"{item} runs after its end"
                 assert item in resumable or not started[item], f"{item} runs twice"
                 started[item] += 1
                 resumable.discard(item)
                 running[turn] = item
+            case e.TurnEnded(turn=turn, is_unanswered=True):
+                unanswered = running[turn]
+            case e.QueueReleased(items=items) if unanswered in items:
+                resumable.add(unanswered)
+                unanswered = ""
             case e.TurnEnded(turn=turn):
                 if turn in running and running[turn] not in resumable:
                     ended.add(running[turn])

@@ -22,7 +22,7 @@ DISMISS = "dismiss"
 """The tool that ends a child."""
 CLOSES = ("leaving", "finalizing")
 """The states of a session in which no child begins any more."""
-_GO_ON = ("running", "interrupted", "superseded")
+_GO_ON = ("running", "interrupted", "superseded", "unanswered")
 """The states of an item whose turn runs, or can go on."""
 
 

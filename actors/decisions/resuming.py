@@ -19,9 +19,9 @@ from .wording import chosen
 def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
-    Without a number, and where nothing is interrupted or held, that is what a message replaced last. What
-    was taken back by a revert stays if something else was interrupted, unless its number is given: the
-    reply's `reverted` are its numbers.
+    Without a number that is also the turn that its model has just left unanswered; and where nothing is
+    interrupted or held, what a message replaced last. What was taken back by a revert stays if something
+    else was interrupted, unless its number is given: the reply's `reverted` are its numbers.
     """
     queue = record.queue
     if queue.state == "closed":
@@ -44,6 +44,10 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     is_asked = not (message.number or is_held or message.is_beside_goal)
     replaced = queue.superseded()[-1:] if is_asked else []
     first = replaced[0] if replaced else first
+    lost = [item for item in queue.aside() if item.state == "unanswered"]
+    is_free = all(item.state != "interrupted" for item in begins)
+    if lost and is_free and not (message.number or message.is_beside_goal):
+        replaced, first = lost, lost[0]
     numbers = [item.number for item in kept]
     reply = answer(after=running, children=list(message.children), reverted=numbers)
     is_idle = message.is_beside_goal and all(item.goal for item in there)
@@ -54,7 +58,7 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     if first is None:  # only steers are left, for children that go on
         return replace(decision, reply={**reply, "restored": 0, "number": None})
     begun = {item.id for item in picked or resumed}
-    if is_held or first.state != "superseded":
+    if is_held or first.state not in ("superseded", "unanswered"):
         begun |= {item.id for item in begins if item.state == "pending"}
     going = _going_on(record, picked or tuple(resumed), message.children)
     back = [item for item in (*there, *queue.aside()) if item.id in begun or going(item)]

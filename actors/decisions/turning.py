@@ -281,11 +281,19 @@ def ended(
         status=ending.status,
         reason=ending.reason,
         hint=ending.hint,
+        is_unanswered=ending.is_unanswered and _is_a_persons(record, turn),
         messages=messages,
     )
     follows = stopping.ended_turn(record, environment, ending.cause)
     held = _held_unanswered(record) if ending.is_unanswered else ()
     return Decision(entries=(*before, over, *held, *follows))
+
+
+def _is_a_persons(record: SessionRecord, turn: TurnRecord) -> bool:
+    """Whether a person can have a turn go on: it is not that of a goal, a run or another session."""
+    item = record.queue.items[turn.item]
+    is_message = item.kind is m.ItemKind.MESSAGE and not item.goal
+    return is_message and record.run is None and not record.parent
 
 
 def _held_unanswered(record: SessionRecord) -> tuple[e.Entry, ...]:

@@ -106,7 +106,9 @@ class EventMessages:
         about = await self._store.said(self._room.name, item)
         outcome = await self._session.outcome(item)
         if event["status"] == "failed":
-            return self._notes(event, f"That went wrong: {event.get('reason', '')}", about)
+            said = f"That went wrong: {event.get('reason', '')}"
+            again = "\n`/queue resume` goes on with it." if event.get("resumable") else ""
+            return self._notes(event, said + again, about)
         messages = self._room.write(event_key(event), outcome.text, about, kind="answer")
         shown = stream_key(self._session.id, str(event["turn"]))
         return [replace(messages[0], replaces=shown), *messages[1:]] if messages else []

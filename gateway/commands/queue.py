@@ -140,12 +140,20 @@ def _beside(client: SessionClient) -> str:
 
 
 def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
-    """Say which message another one replaced last, and which steers wait for its turn."""
+    """Say which message another one replaced last, or the model did not answer, with its steers."""
+    unanswered = [item for item in aside if item.state == "unanswered"]
+    if unanswered:
+        return (
+            f"`/queue resume` goes on with #{unanswered[0].number}, which the model did not answer."
+        )
     newest = next(item for item in reversed(aside) if item.turn)
     steers = [f"#{item.number}" for item in aside if item.for_turn == newest.turn]
     its = f", with {' and '.join(steers)}" if steers else ""
     how = "`/queue resume`" if is_alone else f"`/queue resume {newest.number}`"
     return f"{how} runs #{newest.number} again, which a message replaced{its}."
+
+
+_BEGUN = ("interrupted", "superseded", "unanswered")
 
 
 @queue.verb("pop", "Take a message back; without a number the last.")
@@ -167,7 +175,7 @@ def clear_queue(client: SessionClient) -> Reply:
     """
     queue = client.record().queue if client.is_open else None
     there = [*queue.live(), *queue.aside()] if queue else []
-    begun = {item.number for item in there if item.state in ("interrupted", "superseded")}
+    begun = {item.number for item in there if item.state in _BEGUN}
     answer = saved_queue.change(client, m.QueueChange(op="clear"))
     gone = set[int](answer.get("withdrawn", ()))
     counts = (("waiting", len(gone - begun)), ("interrupted", len(gone & begun)))

@@ -630,6 +630,9 @@ class TurnEndedEvent(Stamp):
     status: str  # completed, interrupted or failed
     usage: TurnUsage  # what it used
     reason: NotRequired[str]  # why it failed, or `no_progress`
+    resumable: NotRequired[
+        int
+    ]  # its message's number, if the model gave no answer: a resume goes on
     facts: NotRequired[FactsView]  # what it did, if it made calls
 
 

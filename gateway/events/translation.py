@@ -558,6 +558,9 @@ def _turn_ended(turn: str, status: str, record: SessionRecord, at: c.Stamp) -> c
         event["facts"] = _facts(facts)
     if known.reason or known.cause == Cause.NO_PROGRESS:
         event["reason"] = known.reason or known.cause
+    item = record.queue.items.get(record.queue.unanswered)
+    if item is not None and item.turn == turn:
+        event["resumable"] = item.number
     return event
 
 

@@ -170,6 +170,9 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
         case "superseded":
             how = f"`/queue resume {item.number}`" if is_owned else ""
             return "Another message replaced its turn, which can be resumed where it stopped.", how
+        case "unanswered":
+            how = f"`/queue resume {item.number}`" if is_owned else _resume(record, is_owned)
+            return f"Its model gave no answer ({item.why}), and it can be resumed.", how
         case "steered":
             return _steered(record, item)
         case "done":

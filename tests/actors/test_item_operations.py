@@ -30,6 +30,9 @@ FACTS: dict[str, dict[str, object]] = {
 }
 
 
+ASIDE = ("superseded", "unanswered")
+
+
 def change(op: str, **more: object) -> Callable[[SessionRecord], Decision]:
     """Return what decides about a change of item 2."""
     return lambda record: queueing.change(record, m.QueueChange(op=op, number=2, **more))  # type: ignore[arg-type]
@@ -57,9 +60,14 @@ def queue_with(item: ItemRecord) -> QueueRecord:
     """Return a held queue with an item, behind another one."""
     first = ItemRecord(id="m1", number=1, said=m.Said(text="first"))
     items = {"m1": first, item.id: item}
-    is_live = item.state not in ITEM.final and item.state != "superseded"
+    is_live = item.state not in ITEM.final and item.state not in ASIDE
     return QueueRecord(
-        state="held", made=2, number=2, items=items, order=("m1", "m2") if is_live else ("m1",)
+        state="held",
+        made=2,
+        number=2,
+        items=items,
+        order=("m1", "m2") if is_live else ("m1",),
+        unanswered="m2" if item.state == "unanswered" else "",
     )
 
 
@@ -88,12 +96,12 @@ def test_what_is_carried_out_is_what_the_machine_accepts(operation: str) -> None
         queue = queue_with(item)
         record = SessionRecord(seq=1, state="idle", queue=queue)
         answers = [step(ITEM, state, event, facts(item)) for event in events]
-        is_live = "m2" in queue.order or state == "superseded"
+        is_live = "m2" in queue.order or state in ASIDE
         is_accepted = is_live and any(
             isinstance(answer, Step) and not answer.ignored for answer in answers
         )
         if operation not in ("withdraw", "resume"):
-            is_accepted = is_accepted and state != "superseded"
+            is_accepted = is_accepted and state not in ASIDE
         decision = decide(record)
         assert decision.reply["ok"] is is_accepted, (kind, state, told, decision.reply)
         if is_accepted:

@@ -381,6 +381,7 @@ export class Transcript {
     const facts = [seconds(usage.seconds), `${amount(usage.input + usage.output)} tokens`];
     if (usage.cost) facts.push(`cost ${money(usage.cost)}`);
     if (did?.text) facts.unshift(did.text);
+    if (event.resumable) facts.push(`/queue resume goes on with #${event.resumable}`);
     const status = event.status === "completed" ? null : chip(event.status);
     const isCut = event.status !== "completed" && [...this.calls.values()].some((call) => call.event.turn === turn);
     const mayHaveChanged = isCut || (did && (did.changed.length > 0 || !did.all));

@@ -1,0 +1,57 @@
+"""A turn whose model gave no answer goes on when a person says so, and is lost to nothing."""
+
+import pytest
+from support.driver import Place
+from support.model_server import Status, Text, Tools
+
+ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
+DEAD = Status(400, body='{"error": {"message": "the model is gone"}}')
+
+
+def writes(name: str) -> Tools:
+    """Answer with a call that writes a file."""
+    return Tools([{"tool": "write", "arguments": {"path": name, "content": "x\n"}}])
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["", "after kill -9"])
+def test_it_goes_on_before_what_waits(place: Place, serve, dies: bool) -> None:
+    """The half-done work is not left behind, and the next job does not run over it."""
+    server = serve(writes("a"), DEAD, writes("b"), Text("Done."), Text("Next."), rest=ALLOWED)
+    chat = place.chat()
+    chat.send("make both", {"text": "and then?", "as": "queue"})
+    chat.wait("turn_ended", status="failed", resumable=1)
+    chat.wait("queue", state="held")
+    if dies:
+        chat.process.kill()
+        chat.process.wait()
+        chat = place.chat("--resume", chat.session)
+    assert "`/queue resume` goes on with #1" in chat.ask("/queue")["text"]
+    assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
+    chat.wait("answer", text="Next.")
+    told = [one["content"] for one in server.requests[2].body["messages"] if one["role"] == "user"]
+    assert told[-1].startswith("[You were interrupted. ")
+    assert told[-1].endswith("]\nmake both")
+    assert sorted(path.name for path in place.folder.iterdir() if len(path.name) == 1) == ["a", "b"]
+    assert chat.close() == 0
+
+
+def test_it_ends_with_the_next_turn(place: Place, serve) -> None:
+    """Who says it again, or something else, is not asked about it any more."""
+    serve(DEAD, Text("Hello."))
+    chat = place.chat()
+    chat.send("hi")
+    chat.wait("turn_ended", status="failed", resumable=1)
+    chat.completes("hi again")
+    assert chat.ask("/queue resume")["text"] == "Nothing waits."
+    assert chat.close() == 0
+
+
+def test_it_can_be_dropped(place: Place, serve) -> None:
+    """By its number, or with everything that is saved."""
+    serve(DEAD)
+    chat = place.chat()
+    chat.send("hi")
+    chat.wait("turn_ended", status="failed")
+    assert chat.ask("/queue pop 1")["ok"]
+    assert chat.ask("/queue resume")["text"] == "Nothing waits."
+    assert chat.close() == 0
