@@ -150,6 +150,8 @@ def _subject(call: ToolCallView) -> str:
 
 def _result(end: ToolEndedEvent, is_good: bool) -> str:
     """Return how a call ended, on one line."""
+    if is_good and _is_unchanged(end["tool"], end["output"]):
+        return "unchanged"
     if is_good:
         return telling_line(end) if end["tool"] == "shell" else ""
     code = exit_words(end["exit_code"]) if end["exit_code"] is not None else ""
@@ -168,13 +170,18 @@ def _size(end: ToolEndedEvent) -> str:
     return f" · {size_text(end['bytes'])}" if end["bytes"] else ""
 
 
+def _is_unchanged(tool: str, output: str) -> bool:
+    """Whether a file had just the content that it was to get."""
+    return tool == "write" and output.startswith("Unchanged")
+
+
 def _changed(call: ToolCallView, output: str) -> Iterator[str]:
     """Yield the lines of a diff; of a file that is new, its lines as added."""
     arguments = call["arguments"]
     diff = output.split("\n")[1:] if output.startswith(("Edited ", "Replaced ")) else []
     if call["tool"] in ("edit", "write") and diff:
         yield from diff
-    elif call["tool"] == "write":
+    elif call["tool"] == "write" and not _is_unchanged("write", output):
         yield from (f"+{line}" for line in str(arguments.get("content", "")).splitlines())
     elif call["tool"] == "edit":
         yield from (f"-{line}" for line in str(arguments.get("old", "")).splitlines())

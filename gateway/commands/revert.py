@@ -96,7 +96,8 @@ def revert(
             reverted_text(data, way),
         ]
     )
-    if not record.turns and (before := _before(client, record)):
+    is_empty = not (data.get("restored") or data.get("kept"))
+    if (is_empty or not record.turns) and (before := _before(client, record)):
         client.publisher.notice(before)
     return Reply(ok=bool(data["ok"]), data=data, text=text)
 
@@ -107,7 +108,15 @@ def _outcome(client: SessionClient, name: str) -> dict[str, Any]:
 
 
 def _before(client: SessionClient, record: SessionRecord) -> str:
-    """Return a hint at the previous session of the folder, whose changes may be meant after `/new`."""
+    """Return a hint at the session whose changes may be meant: the one that this was forked from.
+
+    Where nothing was said here yet, as after `/new`, it is the previous one of the folder.
+    """
+    if record.forked_from:
+        back = f"`steersman sessions revert {record.forked_from.partition('@')[0]}`"
+        return f"Changes of the session that this one continues: {back}."
+    if record.turns:
+        return ""
     for row in client.store.sessions():
         if row.folder == record.folder and row.seq and not row.parent and row.session != record.id:
             back = f"`steersman sessions revert {row.session}`"

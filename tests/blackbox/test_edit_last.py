@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.driver import Chat, Place
+from support.model_behaviours import Door
 from support.model_server import Hang, Text, Tools
 
 checks_data = pytest.mark.checks_data
@@ -89,10 +90,15 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
 
 def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> None:
     """The turn goes on with the new one; its files cannot be told from the rest's."""
-    server = serve(WRITES, Hang(), Text("Red."), Text("Then."), rest=ALLOWED)
+    door = Door()
+    writes = Tools(WRITES.calls, door=door)
+    server = serve(writes, Hang(), Text("Red."), Text("Then."), rest=ALLOWED)
     chat = place.chat()
     chat.send("write a.txt", {"text": "and then?", "as": "queue"})
+    chat.wait("accepted", text="and then?")
     chat.send({"text": "make it blue", "as": "steer"})
+    chat.wait("accepted", text="make it blue")
+    door.open()
     chat.wait("steered")
     server.wait_requests(2)
     refused = chat.ask("/edit-last --revert make it red")
@@ -112,6 +118,9 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     assert [text.rpartition("\n")[2] for text in told[:2]] == ["write a.txt"] * 2
     assert told[2:] == ["[New message from user] make it red", "and then?"]
     assert [message["role"] for message in asked].count("tool") == 1
+    assert "There is nothing to revert." in chat.ask("/revert")["text"]
+    back = f"`steersman sessions revert {done['data']['left']}`"
+    assert chat.wait("notice", text=lambda text: text.endswith(f"continues: {back}."))
     assert chat.close() == 0
     assert place.run("sessions", "revert", done["data"]["left"], "--to", "t1").returncode == 0
     assert not (place.folder / "a.txt").exists()

@@ -282,6 +282,13 @@ def test_a_diff_is_cut_and_unfolds() -> None:
     assert "  +line 39" in text_of(unfolded_rows(call, end["output"], 0, 80, LOOK))
 
 
+def test_a_write_that_changes_nothing_shows_no_change() -> None:
+    """The screen says what the model reads."""
+    call = called("write", path="a.py", content="x = 1\n")
+    end = ended("write", "Unchanged: `a.py` has just this content.")
+    assert text_of(ended_rows(call, end, 0.1, 80, LOOK)) == ["✓ write a.py → unchanged · 0.1 s"]
+
+
 def test_what_a_tool_says_is_no_command_to_the_terminal() -> None:
     """No escape sequence of a tool, a path or a question gets into a row."""
     evil = "\x1b]0;owned\x07\x1b[31mred\r\x08"
