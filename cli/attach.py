@@ -16,12 +16,14 @@ from ..gateway.home.trash import Trash
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.reach import SessionReach, open_there
 from ..gateway.recall import said_in
+from ..gateway.session_info import working_beside
 from ..gateway.views.saved_queues import told_saved
 from ..gateway.wording.formats import iso
 from ..gateway.wording.redaction import redactor_of
 from ..journal.lock import Owner
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, StoreBusy
+from ..ports.process.ancestry import is_alive
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
 from .chat_options import ChatOptions
@@ -89,7 +91,9 @@ def chat_there(
         f"Session {session} runs in `steersman serve` ({owner.process}); leaving it, or /detach, "
         "lets it go on there."
     )
-    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), [*notices, there])
+    with stored(environ) as store:
+        beside = working_beside(store, session)
+    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), [*notices, there, *beside])
     return _attend(here, session, owner, options, environ, "")
 
 
@@ -155,6 +159,11 @@ def _attend(
     with stored(environ) as store:
         is_over = _is_over(store, last, owner, GOING if here.is_cut_off else 0.0)
         row = store.row(last)
+        instead = _in_its_place(store, row, owner) if is_over else ""
+    if instead:
+        went = f"The program that had session {last} open went on in session {instead}"
+        warn(f"{went}: `steersman attach {instead}` follows it.")
+        return 0
     if is_over:
         is_crash = row.state not in ("suspended", "finalized")
         how = "ended without closing it" if is_crash else "left it"
@@ -163,6 +172,19 @@ def _attend(
     if not options.is_json:
         show(f"Session {last} continues in its own program.")
     return code
+
+
+def _in_its_place(store: Store, left: SessionRow, owner: Owner) -> str:
+    """Return the session that a program has opened in the place of one that it left; or nothing."""
+    until = time.monotonic() + GOING
+    while left.state == "suspended" and owner.is_here and is_alive(owner.pid):
+        others = ((name, found) for name, found in store.owners().items() if name != left.session)
+        its = [store.row(name) for name, found in others if found.process == owner.process]
+        its = [row.session for row in its if not row.parent and row.folder == left.folder]
+        if its or time.monotonic() >= until:
+            return its[0] if len(its) == 1 else ""
+        time.sleep(0.02)
+    return ""
 
 
 def _find(store: Store, name: str) -> SessionRow:

@@ -363,7 +363,7 @@ class AttachedSession:
         if event["type"] == "accepted" and event["as"] != "command":
             is_known = event["client_id"] if self._is_near else is_own
             if event["text"] and not is_known:
-                who = event.get("user") or "there"
+                who = event.get("user") or "user"
                 self.publisher.notice(f"{who}: {event['text']}")
         if event["session"] == self.session and event["type"] in ("text", "answer"):
             if event["type"] == "answer" and not self._is_streamed:

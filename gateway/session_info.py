@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -16,6 +17,23 @@ from ..machines.value import Value
 from .wording.formats import age
 from .wording.redaction import Redactor
 from .wording.terminal import clean
+
+
+def working_beside(store: Store, session: str) -> list[str]:
+    """Say which other sessions work in the folder of this one now; of very many, some are looked at."""
+    folder = store.row(session).folder
+    names = islice((name for name in store.owners() if name != session), _LOOKED_AT)
+    others = [store.row(name) for name in names]
+    return [
+        f"Session {row.session} works in this folder, too: `steersman attach {row.session}`."
+        for row in others
+        if row.folder == folder and row.state in WORKS and not row.parent
+    ]
+
+
+WORKS = ("busy", "interrupting")
+"""States of a session in which a turn runs."""
+_LOOKED_AT = 200
 
 
 class SessionInfo(Value):

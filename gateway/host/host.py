@@ -34,6 +34,7 @@ from ..launch_options import LaunchOptions
 from ..mail_reader import MailReader
 from ..recall import recalled
 from ..running import RunPlan
+from ..session_info import working_beside
 from ..wording.acknowledgement import discarding
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
@@ -233,6 +234,7 @@ class Host:
         redactor = Redactor(self.opener.environ, self.config.key_variables)
         if last := recalled(self.store, session, redactor):
             self.notices.append(last)
+        self.notices += working_beside(self.store, session)
 
     def tend(self, session: str) -> SessionClient:
         """Own a session's queue without taking the session up: nothing in it can run here."""

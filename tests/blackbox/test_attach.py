@@ -39,7 +39,7 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     assert bob.wait("turn_ended")["status"] == "completed"
     assert server.requests[-1].prompt == "[New message from ann] only the bright ones"
     chat.send("thank you")
-    ann.wait("notice", text="there: thank you")
+    ann.wait("notice", text="user: thank you")
     ann.wait("turn_ended")
 
     assert ann.close() == 0
@@ -56,6 +56,19 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     assert "has ended without closing it" in bob.diagnostics
     ran = place.run("attach", "last")
     assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)
+
+
+def test_who_is_attached_learns_where_it_goes_on(place: Place, serve) -> None:
+    """A program that takes another session leaves this one, which nobody is sent back to."""
+    serve(Text("Red."), Text("Blue."))
+    chat = place.chat()
+    chat.completes("which colour?")
+    ann = attached(place, "--user", "ann")
+    assert chat.ask("/edit-last which colour has the sky?")["ok"]
+    now = chat.wait("session_started")["session"]
+    assert ann.ended() == 0
+    assert f"went on in session {now}: `steersman attach {now}` follows it." in ann.diagnostics
+    assert chat.close() == 0
 
 
 def test_every_method_of_the_socket(place: Place, serve, gate: Gate) -> None:

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Place
-from support.model_server import Text
+from support.driver import COMMAND, Gate, Place
+from support.model_server import Text, Tools
 
 PROJECT = """\
 busy_input_mode = "queue"
@@ -17,6 +17,9 @@ rules = [{ tool = "shell", do = "allow" }]
 [tools]
 sandbox = "off"
 """
+
+
+ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
 
 
 def opened(place: Place, *arguments: str) -> Terminal:
@@ -44,6 +47,22 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
             terminal.close()
     ran = place.run("chat", "hello")
     assert "may read here" not in ran.stdout + ran.stderr
+
+
+def test_a_chat_says_what_else_works_in_the_folder(place: Place, serve, gate: Gate) -> None:
+    """Two agents in the same files is worth a line; an idle session is not."""
+    serve(Tools([gate.call]), Text("Done."), rest=ALLOWED)
+    busy, idle = place.at_work(gate, "count the stars"), place.chat()
+    terminal = opened(place, "chat")
+    try:
+        beside = (
+            f"Session {busy.session} works in this folder, too: `steersman attach {busy.session}`."
+        )
+        terminal.wait(beside.split(":")[0])
+        assert beside in " ".join(terminal.shown().split())
+        assert idle.session not in terminal.shown()
+    finally:
+        terminal.close()
 
 
 def test_the_first_chat_says_that_its_model_is_not_here(place: Place) -> None:

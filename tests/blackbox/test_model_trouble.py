@@ -151,8 +151,8 @@ def test_a_turn_that_fails_says_why_once_in_every_interface(place: Place, serve,
 
 
 def test_what_waits_is_not_burnt_on_a_model_that_gives_no_answer(place: Place, serve) -> None:
-    """It is held in its order, and runs when a person says so."""
-    server = serve(busy("1"), Status(400), Text("Two."), Text("Three."))
+    """It is held in its order, and runs when a person says so, after what had no answer."""
+    server = serve(busy("1"), Status(400), Text("One."), Text("Two."), Text("Three."))
     chat = place.chat()
     chat.send("one")
     chat.wait("notice", seconds=1.0)
@@ -162,9 +162,9 @@ def test_what_waits_is_not_burnt_on_a_model_that_gives_no_answer(place: Place, s
     assert [item["text"] for item in held["items"]] == ["two", "three"]
     assert len(server.requests) == 2
     chat.send("/queue resume")
-    chat.wait("turn_ended", turn="t3", status="completed")
+    chat.wait("turn_ended", turn="t4", status="completed")
     assert chat.close() == 0
-    assert [turn["status"] for turn in chat.seen("turn_ended")] == ["failed", *["completed"] * 2]
+    assert [turn["status"] for turn in chat.seen("turn_ended")] == ["failed", *["completed"] * 3]
 
 
 WAITS = "[limits]\nwait_minutes = 90.0\n"

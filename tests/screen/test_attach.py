@@ -78,7 +78,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     accepted = chat.wait("accepted", **{"as": "steer"})
     assert (accepted["text"], accepted["user"]) == ("only the bright ones", "ann")
     chat.send({"text": "and the faint ones", "as": "queue"})
-    ann.shows("there: and the faint ones")
+    ann.shows("user: and the faint ones")
     gate.open()
     ann.shows("There are four.")
     ann.shows("Too many.")
