@@ -167,7 +167,8 @@ def _attend(
     if is_over:
         is_crash = row.state not in ("suspended", "finalized")
         how = "ended without closing it" if is_crash else "left it"
-        warn(f"The program that had session {last} open has {how}. {saved_line(row, here.paths)}")
+        warn(f"The program that had session {last} open has {how}.")
+        warn(saved_line(row, here.paths))
         return int(is_crash and here.is_cut_off)
     if not options.is_json:
         show(f"Session {last} continues in its own program.")

@@ -225,6 +225,7 @@ class _Setup:
         if len(names) > _SHOWN:
             show(f"     … and {len(names) - _SHOWN} more")
         usual = usual if usual in names or not names else ""
+        usual = usual or (names[0] if len(names) == 1 else "")
         while True:
             said = self._ask(f"Number or name{f' (Enter: {usual})' if usual else ''}: ") or usual
             if said.isdecimal() and 0 < int(said) <= len(names):
