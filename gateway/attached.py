@@ -215,9 +215,16 @@ class AttachedSession:
         self._put("answer", params)
         return True
 
-    def edit(self, number: int | None) -> None:
-        """Keep only this waiting message from starting while it is edited here; none: let go."""
-        self._put("edit", {"number": number})
+    def edit(self, number: int | None) -> bool:
+        """Keep only this waiting message from starting while it is edited here; none: let go.
+
+        Return whether it may be edited: somebody else may do so already.
+        """
+        asked = self._put("edit", {"number": number})
+        try:
+            return number is None or bool(asked.result(LEAVE_TIMEOUT)["ok"])
+        except (SteersmanError, OSError, ValueError, TimeoutError):
+            return True  # what is sent says why
 
     def ask(self, message: m.Answer) -> dict[str, Any]:
         """Send on the one message that faces ask themselves."""

@@ -214,11 +214,15 @@ class SessionClient:
         queue = self.record().queue
         return queue.items.get(queue.clients.get(client_id, ""))
 
-    def edit(self, number: int | None) -> None:
-        """Keep only this waiting message from starting while it is edited here; none: let go."""
+    def edit(self, number: int | None) -> bool:
+        """Keep only this waiting message from starting while it is edited here; none: let go.
+
+        Return whether it may be edited: somebody else may do so already.
+        """
         self.end_edit(HERE)
-        if number is not None:
-            self.begin_edit(number, HERE)
+        if number is None:
+            return True
+        return bool(self.ask(m.QueueChange(op="begin_edit", number=number, editor=HERE)).get("ok"))
 
     def begin_edit(self, number: int, editor: str) -> None:
         """Keep a waiting message from starting while a person edits it in the client `editor`."""

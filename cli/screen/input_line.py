@@ -202,7 +202,7 @@ class InputLine:
             self._reword(edited, text, is_steer=explicit == "steer")
             return
         if edited is not None:
-            self._conversation.edit(None)
+            self._sender.later(self._let_go)
         if not text.strip():
             return
         question = self._screen.questions.first
@@ -354,15 +354,30 @@ class InputLine:
             return True
         if found is not None:
             self._edited = found
-            self._conversation.edit(found.number)
+            self._sender.later(partial(self._begin_edit, found))
             self._show(found.text)
         return found is not None or self._edited is not None
+
+    def _begin_edit(self, found: EditedText) -> None:
+        """Keep a message from starting; if another terminal was quicker, take it out of the line."""
+
+        def taken() -> None:
+            if self._edited is found and found.is_waiting(self._screen.status):
+                self._edited = None
+                self.buffer.reset()
+                self._screen.write(f"#{found.number} is being edited already.")
+
+        if not self._conversation.edit(found.number):
+            self._on_loop(taken)
+
+    def _let_go(self) -> None:
+        self._conversation.edit(None)
 
     def give_back(self) -> bool:
         """Cancel the edit of a message, or of a line that a key has begun; False if there is none."""
         if self._edited is not None:
             self._edited = None
-            self._conversation.edit(None)
+            self._sender.later(self._let_go)
         elif not (self.buffer.text.startswith(BEGUN) or self._is_reason):
             return False
         self.buffer.reset()
