@@ -423,8 +423,10 @@ context_window = 200000
 model = "main"
 [permissions]
 rules = [{{ tool = "*", do = "allow" }}]
+[tools]
+sandbox = "off"
 """
-    )
+    )  # in the sandbox a command's own process id is another one, and most others have none
     return _environ(home, STEERSMAN_HOME=str(home))
 
 
