@@ -1,7 +1,7 @@
 """The contenders: where each is installed, how it is pointed at the server, how it is spoken to headless.
 
 They are installed from npm and PyPI into a folder of their own (`STEERSMAN_PEERS`, else
-`~/.cache/steersman-peers`), once, in the versions below; one that cannot be had is left out with the
+`~/.cache/steersman-peers`), each in its newest version; one that cannot be had is left out with the
 reason. Each runs with a home of its own, so that no other settings take part, and asks only our server.
 """
 
@@ -22,6 +22,8 @@ from typing import Any, Protocol, cast
 
 CACHE = Path(os.environ.get("STEERSMAN_PEERS", Path.home() / ".cache" / "steersman-peers"))
 CHECKOUT = Path(__file__).resolve().parents[2]
+_NODE = Path("work-node", "node_modules", "node", "bin")
+"""A Node.js, below the cache; the other benchmarks use it, too."""
 PATIENCE = 120.0
 """Seconds that a contender has for a turn, or to become ready."""
 
@@ -61,13 +63,13 @@ class Contender:
         return [str(self.path), *arguments]
 
     def install(self) -> None:
-        """Install it, if it is not there. Raises `Missing`."""
-        if self.path.exists() and self.name != OURS:
-            return
+        """Install the newest version that there is. Raises `Missing`."""
         home = self.path.relative_to(CACHE).parts[0]
         if self.package.startswith("npm:"):
-            self._run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix",
-                      str(CACHE / home), self.package.removeprefix("npm:"))  # fmt: skip
+            npm = ("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix")
+            if not (CACHE / _NODE / "node").exists():
+                self._run(*npm, str(CACHE / _NODE.parts[0]), "node@22")
+            self._run(*npm, str(CACHE / home), f"{self.package.removeprefix('npm:')}@latest")
             return
         if not self.path.exists():
             self._run(sys.executable, "-m", "venv", str(CACHE / home))
@@ -82,7 +84,8 @@ class Contender:
                 self._run(*install, "--require-hashes", "--only-binary", ":all:", "-r", lock)
                 self._run(*install, "--no-build-isolation", "--force-reinstall", str(copy))
         else:
-            self._run(python, "-m", "pip", "install", "-q", self.package.removeprefix("pypi:"))
+            package = self.package.removeprefix("pypi:")
+            self._run(python, "-m", "pip", "install", "-q", "-U", package)
 
     def _run(self, *words: str) -> None:
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -409,7 +412,8 @@ def _environ(home: Path, **more: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not any(part in name for part in _HIDDEN) and not name.startswith("PYTHON")
     }
-    return {**kept, "HOME": str(home), "NO_COLOR": "1", "TERM": "dumb", **more}
+    path = f"{CACHE / _NODE}:{kept['PATH']}"  # some want a newer Node.js than is here
+    return {**kept, "PATH": path, "HOME": str(home), "NO_COLOR": "1", "TERM": "dumb", **more}
 
 
 def _ours(home: Path, url: str) -> dict[str, str]:
@@ -508,7 +512,7 @@ CONTENDERS = (
     ),
     Contender(
         "codex",
-        "npm:@openai/codex@0.169.0",
+        "npm:@openai/codex",
         f"codex/{_NPM}/codex",
         _codex,
         ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
@@ -516,7 +520,7 @@ CONTENDERS = (
     ),
     Contender(
         "Claude Code",
-        "npm:@anthropic-ai/claude-code@2.1.197",
+        "npm:@anthropic-ai/claude-code",
         f"claude/{_NPM}/claude",
         _claude,
         ("--dangerously-skip-permissions", "-p"),
@@ -525,7 +529,7 @@ CONTENDERS = (
     ),
     Contender(
         "pi",
-        "npm:@mariozechner/pi-coding-agent@0.73.1",
+        "npm:@mariozechner/pi-coding-agent",
         f"pi/{_NPM}/pi",
         _pi,
         ("--provider", "bench", "--model", "bench", "-p"),
@@ -533,7 +537,7 @@ CONTENDERS = (
     ),
     Contender(
         "opencode",
-        "npm:opencode-ai@1.18.33",
+        "npm:opencode-ai",
         f"opencode/{_NPM}/opencode",
         _opencode,
         ("run", "-m", "bench/bench"),
@@ -541,7 +545,7 @@ CONTENDERS = (
     ),
     Contender(
         "Hermes",
-        "pypi:hermes-agent==0.19.0",
+        "pypi:hermes-agent",
         "hermes/bin/hermes",
         _hermes,
         ("chat", "--yolo", "-Q", "-q"),
