@@ -215,7 +215,8 @@ def _change(
             told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
             event = EVENT_OF_STATUS[entry.status]
             told |= {"reason": entry.reason, "goes": entry.goes, "withdrawn": ()}
-            return _moved(child, event, is_returned=entry.goes == Return.KEEP, **told)
+            told["is_returned"] = child.is_returned or entry.goes == Return.KEEP
+            return _moved(child, event, **told)
 
 
 def _moved(child: ChildRecord, event: str, **changes: Any) -> ChildRecord:

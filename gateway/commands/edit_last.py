@@ -32,7 +32,7 @@ from .saved_queue import move_here
 AGAIN = "/edit-last"
 SENT_AGAIN = "turn"
 """How the new text is said: no word of it stops or steers anything."""
-_CUT_OFF = ("running", "interrupted", "superseded")
+_CUT_OFF = ("running", "interrupted", "superseded", "unanswered")
 
 
 @command("edit-last", "talk", "Take your last message back, and send it again, changed.")

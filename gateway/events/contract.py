@@ -630,9 +630,7 @@ class TurnEndedEvent(Stamp):
     status: str  # completed, interrupted or failed
     usage: TurnUsage  # what it used
     reason: NotRequired[str]  # why it failed, or `no_progress`
-    resumable: NotRequired[
-        int
-    ]  # its message's number, if the model gave no answer: a resume goes on
+    resumable: NotRequired[int]  # its message, by number, where `/queue resume` goes on with it
     facts: NotRequired[FactsView]  # what it did, if it made calls
 
 
