@@ -19,6 +19,7 @@ from ..machines import protocol as m
 from ..machines.lifecycles import SUBAGENT
 from .decisions import children
 from .decisions.decision import Decision, answer, refused_with
+from .decisions.queries import CLOSES, given_up
 from .gate import never_started, turn_may_act
 from .kernel.actor import Forward
 from .kernel.mailbox import tell
@@ -254,7 +255,7 @@ class ChildSupervisor(Member, Supervisor):
             known = self.record.children.get(name)
             if known is not None and known.state == "stopping" and slot.told < known.stopped:
                 slot.stop(known)  # it was told to wait for its boundary
-        for child in children.given_up(self.record):
+        for child in given_up(self.record):
             self._cancel(child, "parent", is_kept=False)
         for child in children.unopened(self.record, self.slots):
             self._begin(Decision(effects=(children.opening(self.record, child),)))
@@ -263,7 +264,7 @@ class ChildSupervisor(Member, Supervisor):
             admitted = e.ChildAdmitted(child=waiting.name)
             if not self._begin(Decision(entries=(admitted,), effects=(opening,))):
                 break
-        if self.record.state in children.CLOSES:
+        if self.record.state in CLOSES:
             self._close_all()
 
     def _close_all(self) -> None:

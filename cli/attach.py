@@ -180,8 +180,8 @@ def _in_its_place(store: Store, left: SessionRow, owner: Owner) -> str:
     until = time.monotonic() + GOING
     while left.state == "suspended" and owner.is_here and is_alive(owner.pid):
         others = ((name, found) for name, found in store.owners().items() if name != left.session)
-        its = [store.row(name) for name, found in others if found.process == owner.process]
-        its = [row.session for row in its if not row.parent and row.folder == left.folder]
+        rows = [store.row(name) for name, found in others if found.process == owner.process]
+        its = [row.session for row in rows if not row.parent and row.folder == left.folder]
         if its or time.monotonic() >= until:
             return its[0] if len(its) == 1 else ""
         time.sleep(0.02)

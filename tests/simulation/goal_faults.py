@@ -4,7 +4,8 @@ from typing import Any
 
 from simulation.faults import Fault
 
-from steersman.actors.decisions import children, goals, queueing, running
+from steersman.actors import children
+from steersman.actors.decisions import goals, queueing, running
 from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
 from steersman.actors.kernel.mailbox import tell
