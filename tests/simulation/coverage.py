@@ -55,6 +55,8 @@ REASONS: Mapping[Point, str] = {
     **{("deliveries", "provider_limit", other): NOT_ENDED for other in NOT_SELF},
     ("returns", "background_child", "call", "*"): "no call waits for a child in the background",
     ("returns", "side_talk", "call", "*"): "no call waits for a side talk",
+    ("returns", "background_child", "gone", "*"): "no turn waits for it, so it ends with none",
+    ("returns", "side_talk", "gone", "*"): "no turn waits for it, so it ends with none",
     ("returns", "side_talk", "*", "agent"): "people speak to the first session only",
     ("child", "*", "give_up", "*"): "a supervisor that gives up fails itself, and fires nothing",
     ("child", "stopping", "*", "*"): "only a judge is told to end, and it is not started again",
