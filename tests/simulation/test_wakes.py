@@ -11,7 +11,7 @@ from steersman.simulator.scenario import Scenario
 
 FEW = 25
 WITNESSES = {
-    "ChildInterrupted": (Scenario, 6),
+    "ChildInterrupted": (Scenario, 32),
     "GoalJudged": (GoalScenario, 549),
     "InterruptPlanned": (Scenario, 1149),
     "InterruptRequested": (Scenario, 0),
@@ -21,7 +21,7 @@ WITNESSES = {
     "Stopped": (GoalScenario, 14),
     "TurnEnded": (Scenario, 9),
     "TurnStarted": (Scenario, 6),
-    "Withdrawn": (Scenario, 85),
+    "Withdrawn": (Scenario, 203),
 }
 """A run of each kind of entry that goes wrong when these entries wake nobody."""
 BESIDE_OTHERS = {
