@@ -79,13 +79,19 @@ def test_only_stopped_children_of_steps_are_given_up(child: ChildRecord) -> None
     assert given_up(record_of(child, "kid-2")) == []
 
 
-@pytest.mark.parametrize("state", ["running", "interrupted", "superseded"])
-def test_a_child_whose_turn_can_go_on_is_not_given_up(state: str) -> None:
-    """A conversation's stopped children stay as long as their turn does."""
+def of_turn(state: str) -> SessionRecord:
+    """Return a conversation's session whose child waited for a turn; `state` is that of its message."""
     record = record_of(KID, "kid-2")
     record.run = None
     item = ItemRecord(id="m1", number=1, said=m.Said(text="work"), state=state, turn="t1")
     record.queue = QueueRecord(items={"m1": item})
+    return record
+
+
+@pytest.mark.parametrize("state", ["running", "interrupted", "superseded", "unanswered"])
+def test_a_child_whose_turn_can_go_on_is_not_given_up(state: str) -> None:
+    """A conversation's stopped children stay as long as their turn does."""
+    record = of_turn(state)
     assert given_up(record) == []
     assert resumable(record, ORDER) == [KID]
 
@@ -93,10 +99,7 @@ def test_a_child_whose_turn_can_go_on_is_not_given_up(state: str) -> None:
 @pytest.mark.parametrize("state", ["withdrawn", "done", "failed"])
 def test_a_child_goes_with_its_turn(state: str) -> None:
     """What it has done so far is for nobody: it is no answer that could begin or enter anything."""
-    record = record_of(KID, "kid-2")
-    record.run = None
-    item = ItemRecord(id="m1", number=1, said=m.Said(text="work"), state=state, turn="t1")
-    record.queue = QueueRecord(items={"m1": item})
+    record = of_turn(state)
     assert given_up(record) == [KID]
     assert way_home(record, KID, ENVIRONMENT).action is Return.KEEP
 
