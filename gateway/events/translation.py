@@ -22,7 +22,7 @@ from ...machines.conversation import Usage
 from ...machines.delivery import Cause
 from ...machines.form import FORM
 from ..wording.acknowledgement import accepted
-from ..wording.formats import iso
+from ..wording.formats import iso, resumable_line
 from . import compaction
 from . import contract as c
 from .child import of_child, steered
@@ -287,7 +287,7 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) ->
         case e.SessionOpened():
             return [_started(record, at, is_resumed=False)]
         case e.SessionResumed():
-            return [_started(record, at, is_resumed=True), *_mode(record.mode, at)]
+            return _resumed(record, at)
         case e.PolicyChanged():
             return _mode(entry.mode, at)
         case e.SessionSuspended():
@@ -498,10 +498,19 @@ def _started(record: SessionRecord, at: c.Stamp, *, is_resumed: bool) -> c.Sessi
     )
 
 
+def _resumed(record: SessionRecord, at: c.Stamp, *recovered: c.RecoveredEvent) -> list[c.Event]:
+    """Return the events of a session's next start: what waits for nothing and can go on is named last."""
+    aside = [
+        c.NoticeEvent(type="notice", **at, text=resumable_line(item_view(item, is_held=False)))
+        for item in record.queue.aside()
+        if item.state != "pending"
+    ]
+    return [_started(record, at, is_resumed=True), *_mode(record.mode, at), *recovered, *aside]
+
+
 def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
-    started = [_started(record, at, is_resumed=True), *_mode(record.mode, at)]
     if not record.queue.order:
-        return started
+        return _resumed(record, at)
     recovered = c.RecoveredEvent(
         type="recovered",
         **at,
@@ -511,7 +520,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c
         unknown=calls_in(record, "unknown"),
         found=_calls(record, lambda call: call.id in entry.found),
     )
-    return [*started, recovered]
+    return _resumed(record, at, recovered)
 
 
 def _of_stop(entry: e.InterruptPlanned | e.InterruptRequested, at: c.Stamp) -> list[c.Event]:

@@ -151,6 +151,11 @@ def item_line(item: Mapping[str, Any]) -> str:
     return f"#{item['number']} {_item_state(item)}{edited}{by}: {text}"
 
 
+def resumable_line(item: Mapping[str, Any]) -> str:
+    """Say how a message that waits for nothing goes on: another replaced it, or no answer came."""
+    return f"`/queue resume {item['number']}` goes on with {item_line(item)}"
+
+
 def _item_state(item: Mapping[str, Any]) -> str:
     """Write the state of a queue item, and where a steer goes."""
     match item:

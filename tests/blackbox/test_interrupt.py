@@ -265,6 +265,18 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     chat.close()
 
 
+def test_what_was_set_aside_is_announced_at_the_next_start(place: Place, serve, gate: Gate) -> None:
+    """A turn that another message replaced waits for nothing, but a resume of the session names it."""
+    serve(Tools([gate.call]), Text("Done."))
+    chat = replaced(place, gate)
+    chat.wait("turn_ended", status="completed")
+    chat.close()
+    chat = place.chat("--continue", "--yes")
+    chat.wait("notice", text="`/queue resume 1` goes on with #1 [SUPERSEDED]: the first task")
+    assert not chat.seen("recovered")  # nothing waits
+    chat.close()
+
+
 def test_what_is_discarded_is_offered_by_nobody(place: Place, serve, gate: Gate) -> None:
     """A replaced turn's message and its steer go, too; neither resume nor undo brings one back."""
     serve(Tools([gate.call]), Text("Done."), Hang(), Text("Done.", times=0))
