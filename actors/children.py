@@ -170,6 +170,7 @@ class ChildSupervisor(Member, Supervisor):
         self.decide(children.let_go(self.record))
         for name in children.unreturned(self.record):  # after a crash
             self._give_back(name)
+        self._end_given_up()
 
     def on_receive(self, message: Any) -> Any:
         """Decide; then stop, admit and close children as the record says."""
@@ -255,8 +256,7 @@ class ChildSupervisor(Member, Supervisor):
             known = self.record.children.get(name)
             if known is not None and known.state == "stopping" and slot.told < known.stopped:
                 slot.stop(known)  # it was told to wait for its boundary
-        for child in given_up(self.record):
-            self._cancel(child, "parent", is_kept=False)
+        self._end_given_up()
         for child in children.unopened(self.record, self.slots):
             self._begin(Decision(effects=(children.opening(self.record, child),)))
         while (waiting := children.admit(self.record, self.environment)) is not None:
@@ -266,6 +266,11 @@ class ChildSupervisor(Member, Supervisor):
                 break
         if self.record.state in CLOSES:
             self._close_all()
+
+    def _end_given_up(self) -> None:
+        """End the stopped children for which nothing waits that could go on."""
+        for child in given_up(self.record):
+            self._cancel(child, "parent", is_kept=False)
 
     def _close_all(self) -> None:
         """The session ends: close the children that are stopped or done, with what may be resumed."""

@@ -15,6 +15,7 @@ from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
 from ..machines import protocol as m
 from ..machines.delivery import Relation
+from .decisions.queries import OVER
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 # An effect of a child carries the epochs of the orders that began it, one for each ancestor. An order
 # that is older than a newer stop is void, whatever messages its receiver got in the meantime: a late
 # message can delay the news of a stop, never its effect.
-
-
-OVER = ("suspended", "finalized")
 
 
 class Ancestors:

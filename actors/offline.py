@@ -16,7 +16,7 @@ from ..machines.disposition import Intent, Situation
 from .decisions import queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
 from .decisions.handlers import handler_of
-from .decisions.queries import known
+from .decisions.queries import inspect_queue, known
 from .inspection import describe_session, inspect_session
 from .ledger import Ledger, Member
 from .outcome_waiters import OutcomeWaiters
@@ -74,7 +74,7 @@ class OfflineSession(Member):
             case m.QueueChange() if message.op != "steer":
                 return self._change(message)
             case m.Inspect():
-                return {"state": record.queue.state, "waiting": record.queue.waiting_count}
+                return inspect_queue(record)
             case m.RevertOutcome(id=name):
                 return self.waiters.outcome(self, record, name)
             case _ if handler is not None and handler.offline is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from ..machines import protocol as m
 from .decisions import queueing, turning
 from .decisions.decision import Decision
+from .decisions.queries import inspect_queue
 from .ledger import Member
 
 
@@ -33,8 +34,7 @@ class Queue(Member):
                 self.awake()
                 reply = None
             case m.Inspect():
-                queue = self.record.queue
-                reply = {"state": queue.state, "waiting": queue.waiting_count}
+                reply = inspect_queue(self.record)
             case m.TimerFired():
                 self._look_after_provider()
                 reply = None

@@ -175,7 +175,7 @@ class Session(Member, Supervisor):
             case m.RevertOutcome(id=name):
                 return self.waiters.outcome(self, self.record, name)
             case m.Inspect():
-                return Forward(ref=self._member("queue"), message=m.Inspect())
+                return Forward(ref=self._member("queue"), message=m.Inspect(is_last=True))
             case m.EndChild():
                 return Forward(ref=self._member("children"))
             case m.Answer():

@@ -30,6 +30,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.TurnStarted: ("children", "session", "goal"),
     e.Answered: ("goal",),
     e.TurnEnded: ("children", *_AFTER_WORK),
+    e.Interrupted: ("queue",),
     e.Stopped: _AFTER_WORK,
     e.Queued: ("goal",),
     e.Withdrawn: ("children", "goal"),
@@ -48,7 +49,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.GoalBegun: ("goal",),
     e.GoalPaused: ("queue", "goal", "session"),
     e.GoalCleared: ("queue", "goal", "session"),
-    e.GoalJudged: ("queue",),
+    e.GoalJudged: ("queue", "session"),
     e.JudgingStopped: ("session", "queue"),
 }
 """The entries that concern actors besides the one that decided them.

@@ -291,8 +291,8 @@ class SessionClient:
             return False
         if not self.is_open:
             return True
-        record = self.record()
-        return record.is_quiet or self._runtime.is_broken(self.session)
+        found = self._runtime.ask(self.session, m.Inspect(is_last=True, is_of_queue=True))
+        return found.get("quiet", True) or self._runtime.is_broken(self.session)
 
     def publish_all(self) -> None:
         """Block until every event of what the session decided so far has been published."""

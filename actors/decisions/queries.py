@@ -22,6 +22,8 @@ DISMISS = "dismiss"
 """The tool that ends a child."""
 CLOSES = ("leaving", "finalizing")
 """The states of a session in which no child begins any more."""
+OVER = ("suspended", "finalized")
+"""The states of a session that is left or has ended."""
 _GO_ON = ("running", "interrupted", "superseded", "unanswered")
 """The states of an item whose turn runs, or can go on."""
 
@@ -109,6 +111,12 @@ def policy_of(record: SessionRecord, configured: Policy) -> Policy:
     return replace(configured, **chosen) if chosen else configured
 
 
+def inspect_queue(record: SessionRecord) -> dict[str, Any]:
+    """Return the queue's state, how many wait in it, and whether nothing runs or will by itself."""
+    queue = record.queue
+    return {"state": queue.state, "waiting": queue.waiting_count, "quiet": record.is_quiet}
+
+
 def known(record: SessionRecord, client_id: str) -> m.MessageKnown | None:
     """Return what a message with this key got when it came before."""
     name = record.queue.clients.get(client_id) if client_id else None
@@ -153,7 +161,7 @@ def given_up(record: SessionRecord) -> list[ChildRecord]:
 
     Their turn was taken back, or has ended; of a run, it has made another attempt.
     """
-    if record.state in CLOSES:
+    if record.state in (*CLOSES, *OVER):
         return []
     interrupted = [
         child
