@@ -114,6 +114,7 @@ class Ledger:
         self._members: dict[Role, ActorRef[Any]] = {}
         self._woken = set[str]()
         self._unpublished: list[Publication] = []
+        self._early = 0  # the newest entry whose effects began before it was durable
         self._now = now
 
     # The actors -----------------------------------------------------------------------------------
@@ -180,6 +181,10 @@ class Ledger:
             self.environment.journal.append(
                 StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record, posted
             )
+        if decision.early:
+            self._early = self.record.seq
+            for effect in decision.early:
+                self._perform(effect, reply_to)
         if decision.effects or decision.facts:
             held = OutboxItem(
                 seq=self.record.seq,
@@ -244,8 +249,13 @@ class Ledger:
                 self.environment.perform(effect, reply_to)
 
     def publish(self, fact: m.Fact) -> None:
-        """Publish a fact that is not journalled, after all that became durable before it."""
-        if self._unpublished:
+        """Publish a fact that is not journalled, after all that became durable before it.
+
+        It may come of an effect that began early: then it waits for the entry that asked for that.
+        """
+        if self._early > self._outbox.durable:
+            self._outbox.hold(OutboxItem(seq=self.record.seq, facts=(fact,)))
+        elif self._unpublished:
             self._unpublished.append(partial(self._observe, fact))
         else:
             self._observe(fact)
@@ -257,7 +267,7 @@ class Ledger:
     def break_off(self, message: m.StoreBroke) -> None:
         """Fail loudly: nothing that is not durable is published, and nothing more is accepted."""
         self.broken, self.is_lost = message.reason, message.is_lease_lost
-        lost = list(self._outbox.lost())
+        lost, self._early = list(self._outbox.lost()), 0
         code = "lease_lost" if message.is_lease_lost else "store_failed"
         self.publish(m.StoreLost(code=code, text=message.reason, hint=message.hint))
         for fact in lost:

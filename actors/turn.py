@@ -236,8 +236,10 @@ class Turn(Member):
     def _stream(
         self, message: m.ModelText | m.ModelThought | m.ToolPrinted | m.AgentSaid | m.ModelNoticed
     ) -> None:
-        """Pass on what streams; what comes from a call that has ended is dropped."""
+        """Pass on what streams; what comes from a call that has ended, or is not durable, is dropped."""
         turn = self._turn
+        if self.ledger.broken:
+            return
         match message:
             case m.ModelText() | m.ModelThought():
                 if turn.state != "calling" or message.step != turn.step:

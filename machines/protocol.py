@@ -1204,6 +1204,7 @@ class TryAgain(Request):
 # Effects: what is asked of the ports once it is durable -------------------------------------------
 # An actor never performs them. The session hands them to the effect executor after the entries that
 # ask for them are durable, and only if `epoch` is still the turn's; results come back as messages.
+# A model is asked while its entry is being made durable; what it says is told and acted upon after that.
 
 
 class CallModel(Value):

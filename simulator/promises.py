@@ -194,7 +194,10 @@ def effects_follow_durable_entries(history: History) -> None:
 
 
 def calls_are_performed_once(history: History) -> None:
-    """A model call and a tool's start come once, after their own entries are in the store."""
+    """A tool's start comes once, after its own entry is in the store, and so does a summary.
+
+    A model call comes once, after its own entry is decided; again where a crash took that.
+    """
     durable, asked = 0, dict[Any, int]()
     done = Counter[Any]()
     for happening in history:
@@ -202,6 +205,7 @@ def calls_are_performed_once(history: History) -> None:
             case Started(seq=seq):
                 durable = seq
                 asked.clear()
+                done = Counter({key: count for key, count in done.items() if key[1] <= seq})
             case Durable(seq=seq):
                 durable = max(durable, seq)
             case Appended(seq=seq, entry=e.ModelCalled(turn=turn, step=step)):
@@ -213,7 +217,7 @@ def calls_are_performed_once(history: History) -> None:
             case Performed(effect=m.CallModel(turn=turn, is_summary=True)):
                 _require_durable(("summary", turn), asked, durable, done)
             case Performed(effect=m.CallModel(turn=turn, step=step)):
-                _require_durable((turn, step), asked, durable, done)
+                _require_once((turn, step), asked, done)
             case Performed(effect=m.RunTool(call=call)):
                 _require_durable(call, asked, durable, done)
             case _:
@@ -221,10 +225,32 @@ def calls_are_performed_once(history: History) -> None:
 
 
 def _require_durable(key: Any, asked: dict[Any, int], durable: int, done: Counter[Any]) -> None:
-    assert key in asked, f"{key} was never decided in this incarnation"
+    _require_once(key, asked, done)
     assert asked[key] <= durable, f"{key} was performed before it was durable"
+
+
+def _require_once(key: Any, asked: dict[Any, int], done: Counter[Any]) -> None:
+    assert key in asked, f"{key} was never decided in this incarnation"
     done[key, asked[key]] += 1
     assert done[key, asked[key]] == 1, f"{key} was performed twice"
+
+
+def a_model_is_heard_when_its_turn_is_durable(history: History) -> None:
+    """What a model says or thinks is told only when the first call of its turn is in the store."""
+    durable, asked = 0, dict[str, int]()
+    for happening in history:
+        match happening:
+            case Started(seq=seq):
+                durable = seq
+                asked.clear()
+            case Durable(seq=seq):
+                durable = max(durable, seq)
+            case Appended(seq=seq, entry=e.ModelCalled(turn=turn)):
+                asked.setdefault(turn, seq)
+            case Passed(fact=m.TextStreamed(turn=turn) | m.ThoughtStreamed(turn=turn)):
+                assert asked.get(turn, 0) <= durable, f"{happening} before {asked[turn]} is durable"
+            case _:
+                pass
 
 
 # Messages: none is lost, none is done twice, all stay in order ------------------------------------
@@ -931,6 +957,7 @@ HISTORY = (
     known_is_said_of_durable_items,
     effects_follow_durable_entries,
     calls_are_performed_once,
+    a_model_is_heard_when_its_turn_is_durable,
     every_message_is_answered,
     no_message_is_lost,
     one_client_id_one_run,

@@ -144,11 +144,16 @@ class WatchedLedger(Ledger):
         self._note = note
 
     def decide(self, role: Role, decision: Decision, posted: int = 0) -> Refusal | None:
-        """Note after which entry the decision's effects may begin; it is not read off the outbox."""
+        """Note after which entry the decision's effects may begin; it is not read off the outbox.
+
+        Early ones may at once.
+        """
         self._count()
         last = self.record.seq + len(decision.entries)
         for effect in decision.effects:
             self._decided[id(effect)] = effect, last
+        for effect in decision.early:
+            self._decided[id(effect)] = effect, 0
         return super().decide(role, decision, posted)
 
     def decided(self, effect: m.Effect) -> int | None:

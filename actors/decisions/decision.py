@@ -19,19 +19,22 @@ class Decision(Value):
     """Entries to be journalled as one, and what follows from them.
 
     `effects` are performed after the commit, and only if no stop has come in between; `urgent` ones at
-    once: they only ever stop something. `facts` are published once everything decided before is durable.
-    `reply` answers the message that called for the decision.
+    once: they only ever stop something. So are `early` ones, if no stop has come: done twice they do no
+    harm, and what comes of them is told and acted upon after the commit. `facts` are published once
+    everything decided before is durable. `reply` answers the message that called for the decision.
     """
 
     entries: tuple[Entry, ...] = ()
     effects: tuple[m.Effect, ...] = ()
     urgent: tuple[m.Effect, ...] = ()
+    early: tuple[m.Effect, ...] = ()
     facts: tuple[m.Fact, ...] = ()
     orders: tuple[Order, ...] = ()
     reply: Any = None
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.effects or self.urgent or self.facts or self.orders)
+        effects = self.effects or self.urgent or self.early
+        return bool(self.entries or effects or self.facts or self.orders)
 
     def __add__(self, other: Decision) -> Decision:
         """Return both as one, in order; the later reply holds."""
@@ -39,6 +42,7 @@ class Decision(Value):
             entries=self.entries + other.entries,
             effects=self.effects + other.effects,
             urgent=self.urgent + other.urgent,
+            early=self.early + other.early,
             facts=self.facts + other.facts,
             orders=self.orders + other.orders,
             reply=self.reply if other.reply is None else other.reply,

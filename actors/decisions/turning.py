@@ -91,7 +91,7 @@ def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision
     )
     return Decision(
         entries=(e.ModelCalled(turn=turn.id, step=number, messages=said, tokens=tokens),),
-        effects=(call,),
+        early=(call,),
     )
 
 

@@ -305,6 +305,11 @@ MUTANTS: dict[str, Mutant] = {
         ((Outbox, "hold", _hold_only_what_acts),),
         corners.test_gates_and_judges_begin_after_the_commit,
     ),
+    "E01 model": Mutant(
+        "what a model says is told before the commit",
+        ((ledger.Ledger, "publish", ledger.Ledger._observe),),
+        corners.test_a_model_is_asked_during_the_commit_and_heard_after_it,
+    ),
     "E02": Mutant(
         "what a stop has overtaken is performed",
         ((ledger, "admits", _always),),

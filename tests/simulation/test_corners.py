@@ -19,6 +19,7 @@ from simulation.single import entries, has, performed, run, say
 
 from steersman.actors.decisions import children
 from steersman.actors.decisions.decision import Decision
+from steersman.actors.kernel.mailbox import tell
 from steersman.actors.kernel.supervisor import ChildSpec, Supervisor
 from steersman.actors.kernel.system import ActorSystem
 from steersman.journal import entries as e
@@ -30,7 +31,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.errors import AdmissionRefused
 from steersman.machines.machine import Refusal
 from steersman.machines.policy import GoalPolicy
-from steersman.simulator.happening import Appended, Durable, Performed, Sent, Told
+from steersman.simulator.happening import Appended, Durable, Passed, Performed, Sent, Told
 from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
 from steersman.simulator.program import SimulatedProgram
@@ -269,7 +270,6 @@ def after_a_turn(made: Any) -> Any:
 # Effects ------------------------------------------------------------------------------------------
 
 AWAITED: dict[type[Any], type[Any]] = {
-    m.CallModel: e.ModelCalled,
     m.RunTool: e.ToolIntended,
     m.OpenChild: e.ChildStarted,
     m.RunGate: JudgingBegun,
@@ -302,7 +302,7 @@ def test_a_child_is_opened_after_the_commit() -> None:
         work(made)
         answer(made, start_child("kid"))
         run(made, has_asked(made, "s1-1"))
-        require_commits_first(made, m.OpenChild, m.CallModel)
+        require_commits_first(made, m.OpenChild)
 
 
 def test_a_tool_begins_after_the_commit() -> None:
@@ -312,10 +312,34 @@ def test_a_tool_begins_after_the_commit() -> None:
         require_commits_first(made, m.RunTool)
 
 
+def test_a_model_is_asked_during_the_commit_and_heard_after_it() -> None:
+    """What it says before the entry of its call is durable is told after that, and lost with that."""
+    with scene(SESSION_FIRST) as made:
+        say(made, "work")
+        run(made, lambda: bool(performed(made, m.CallModel)))
+        call = made.ports.models["t1"]
+        tell(call.reply_to, m.ModelText(turn="t1", epoch=call.effect.epoch, step=1, delta="Hi"))
+        run(made)
+        [asked] = [
+            happening.seq
+            for happening in made.history
+            if isinstance(happening, Appended) and isinstance(happening.entry, e.ModelCalled)
+        ]
+        order = [
+            "durable" if isinstance(happening, Durable) else type(happening).__name__
+            for happening in made.history
+            if (isinstance(happening, Durable) and happening.seq >= asked)
+            or (isinstance(happening, Performed) and isinstance(happening.effect, m.CallModel))
+            or (isinstance(happening, Passed) and isinstance(happening.fact, m.TextStreamed))
+        ]
+        assert order == ["Performed", "durable", "Passed"]
+
+
 def test_a_message_is_acknowledged_after_the_commit() -> None:
     """A client gets the entry of its message once that is durable, however much is decided before."""
     with scene(SESSION_FIRST) as made:
-        work(made, "hello")
+        say(made, "hello")
+        run(made)
         seq = next(
             happening.seq
             for happening in made.history
@@ -337,13 +361,14 @@ def test_gates_and_judges_begin_after_the_commit() -> None:
 
 
 def test_a_stop_before_the_commit_keeps_an_effect_from_beginning() -> None:
-    """A model call that was decided, and is not durable yet, is not made when a stop comes first."""
+    """A tool call that was decided, and is not durable yet, does not begin when a stop comes first."""
     with scene(SESSION_FIRST) as made:
-        say(made, "work")
-        run(made, has(made, e.ModelCalled))
+        work(made)
+        answer(made, ("write", {}))
+        run(made, has(made, e.ToolIntended))
         made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
         run(made)
-        assert not performed(made, m.CallModel)
+        assert not performed(made, m.RunTool)
         assert made.record.turns["t1"].state == "interrupted"
 
 
