@@ -43,7 +43,7 @@ def clip_line(line: str, limit: int) -> str:
     return f"{line[:limit]} [… {counted(len(line) - limit, 'character')} more]"
 
 
-_OF_8 = 3  # eighths of the limit, of an output that is longer
+_PART = 3  # of an output that is longer than its limit, one part in so many of that
 
 
 def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
@@ -54,6 +54,6 @@ def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
     if total <= len(head) + len(tail):
         return readable(head + tail)
     if place:
-        head, tail = head[: len(head) * _OF_8 // 8], tail[-len(tail) * _OF_8 // 8 :]
+        head, tail = head[: len(head) // _PART], tail[len(tail) - len(tail) // _PART :]
     missing = total - len(head) - len(tail)
     return gap_between(readable(head), readable(tail), counted(missing, "byte"), place)

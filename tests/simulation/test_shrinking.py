@@ -27,7 +27,7 @@ SMALL = {
     "never stops": (GOAL_FAULTS["never stops"], GoalScenario, 2, 4),
     "overspends the budget": (GOAL_FAULTS["overspends the budget"], GoalScenario, 0, 4),
     "a steer overtakes a goal": (RUN_FAULTS["lets a steer overtake a goal"], of_a_run, 598, 12),
-    "talk cancels a child": (FAULTS["lets talk cancel a child"], Scenario, 350, 24),
+    "talk cancels a child": (FAULTS["lets talk cancel a child"], Scenario, 1061, 24),
 }
 """Planted faults: who plays them, from which seed, and to how many choices they shrink at most."""
 

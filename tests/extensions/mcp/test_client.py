@@ -121,7 +121,7 @@ async def test_a_long_result_is_cut_and_kept_in_a_file(session: Session) -> None
     assert result.bytes == 100_000
     assert Path(result.spilled).read_text() == "x" * 100_000
     assert len(result.text) < 4200
-    missing = 100_000 - 4000 * 3 // 8
+    missing = 100_000 - 2 * (2000 // 3)
     assert f"[… {missing} bytes left out; whole output in {result.spilled}" in result.text
 
 
