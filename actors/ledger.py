@@ -154,8 +154,8 @@ class Ledger:
         done, but for what only stops something.
         """
         reply_to = self._members.get(role)
-        for effect in decision.urgent:
-            self._perform(effect, reply_to)
+        for effect in decision.urgent:  # the session stops what another actor hears of
+            self._perform(effect, None if role == "session" else reply_to)
         if self.broken:
             return Refusal(machine="journal", state="broken", event="write", reason=self.broken)
         if self.record.state == "finalized" and decision.entries:
