@@ -22,7 +22,7 @@ WITNESSES = {
     "Stopped": (Scenario, 31),
     "TurnEnded": (GoalScenario, 2),
     "TurnStarted": (GoalScenario, 3),
-    "Withdrawn": (Scenario, 50),
+    "Withdrawn": (Scenario, 314),
 }
 """A run of each kind of entry that goes wrong when these entries wake nobody."""
 BESIDE_OTHERS = {
