@@ -249,10 +249,7 @@ class Ledger:
                 self.environment.perform(effect, reply_to)
 
     def publish(self, fact: m.Fact) -> None:
-        """Publish a fact that is not journalled, after all that became durable before it.
-
-        It may come of an effect that began early: then it waits for the entry that asked for that.
-        """
+        """Publish a fact that is not journalled, when all it may come of is durable and published."""
         if self._early > self._outbox.durable:
             self._outbox.hold(OutboxItem(seq=self.record.seq, facts=(fact,)))
         elif self._unpublished:

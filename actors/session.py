@@ -32,7 +32,7 @@ from .decisions import (
 )
 from .decisions.decision import Decision, Role, refusal
 from .decisions.handlers import handler_of, obstacle
-from .decisions.queries import is_asked_here, resumed_turns
+from .decisions.queries import is_asked_here, resumed_turns, stopping_effects
 from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
 from .kernel.actor import Forward, posted_of
@@ -341,7 +341,7 @@ class Session(Member, Supervisor):
 
     def stop_children(self) -> None:
         """End all child actors, and whatever the turn started in the world."""
-        for effect in recovering.stopping_effects(self.record):
+        for effect in stopping_effects(self.record):
             if not isinstance(effect, m.StopChild):
                 self.environment.perform(effect, None)
         super().stop_children()
@@ -351,7 +351,7 @@ class Session(Member, Supervisor):
         if self.ledger.broken:
             return
         self.ledger.break_off(message)
-        for effect in recovering.stopping_effects(self.record):
+        for effect in stopping_effects(self.record):
             if not isinstance(effect, m.StopChild):
                 self.environment.perform(effect, self.ledger.member("turn"))
         self.ledger.tell("children", message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -209,3 +209,28 @@ def owner_of_turn(record: SessionRecord) -> str:
     turn = record.running
     item = record.queue.items.get(turn.item) if turn is not None else None
     return item.said.user if item is not None else ""
+
+
+def stopping_effects(
+    record: SessionRecord,
+) -> Iterator[m.CancelModel | m.StopTool | m.StopChild | m.LookAfter]:
+    """Name everything to be stopped so that nothing of the newest turn is left."""
+    turn = record.unfinished
+    if turn is None:
+        return
+    yield m.CancelModel(turn=turn.id)
+    for call in turn.calls.values():
+        if call.state in ("running", "stopping") and not call.within:
+            is_of_child = call.tool in (DELEGATE, DISMISS)
+            yield (m.StopChild if is_of_child else m.StopTool)(
+                turn=turn.id, epoch=turn.epoch, call=call.id
+            )
+    run = record.run
+    if run is None:
+        return
+    for attempt in run.open.values():
+        if not attempt.is_child:
+            yield m.StopTool(turn=run.turn, epoch=turn.epoch, call=attempt.call)
+    for step in run.steps.values():
+        if step.state == "running":
+            yield m.LookAfter(turn=run.turn, step=step.id)

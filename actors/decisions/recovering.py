@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ...journal import entries as e
 from ...journal.child_record import at_work
 from ...journal.record import SessionRecord
 from ...journal.recovery import NO_OUTCOMES, closing_messages, recovered
-from ...machines import protocol as m
 from . import reverting
 from .decision import NOTHING, Decision
-from .queries import DELEGATE, DISMISS
+from .queries import stopping_effects
 
 
 def take_up(record: SessionRecord, outcomes: Mapping[str, str] = NO_OUTCOMES) -> Decision:
@@ -37,28 +36,3 @@ def turn_failed(record: SessionRecord, reason: str) -> Decision:
         messages=closing_messages(record),
     )
     return Decision(entries=(over,), urgent=tuple(stopping_effects(record)))
-
-
-def stopping_effects(
-    record: SessionRecord,
-) -> Iterator[m.CancelModel | m.StopTool | m.StopChild | m.LookAfter]:
-    """Name everything to be stopped so that nothing of the newest turn is left."""
-    turn = record.unfinished
-    if turn is None:
-        return
-    yield m.CancelModel(turn=turn.id)
-    for call in turn.calls.values():
-        if call.state in ("running", "stopping") and not call.within:
-            is_of_child = call.tool in (DELEGATE, DISMISS)
-            yield (m.StopChild if is_of_child else m.StopTool)(
-                turn=turn.id, epoch=turn.epoch, call=call.id
-            )
-    run = record.run
-    if run is None:
-        return
-    for attempt in run.open.values():
-        if not attempt.is_child:
-            yield m.StopTool(turn=run.turn, epoch=turn.epoch, call=attempt.call)
-    for step in run.steps.values():
-        if step.state == "running":
-            yield m.LookAfter(turn=run.turn, step=step.id)

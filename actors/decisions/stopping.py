@@ -21,7 +21,7 @@ from ...machines.lifecycles import SESSION
 from ...machines.machine import Refusal, step
 from ...machines.value import Value
 from .decision import NOTHING, Decision, answer
-from .queries import DELEGATE, DISMISS, is_revert_wanted, recipient, running_calls
+from .queries import DELEGATE, is_revert_wanted, recipient, running_calls, stopping_effects
 from .rearrangement import hold
 
 if TYPE_CHECKING:
@@ -210,23 +210,9 @@ def _stop_turn(
         *_hold_what_replaces(record, order, environment),
     )
     reply = answer(interrupted=record.turn, children=list(children), receipt=requested.receipt)
-    return Decision(entries=entries, urgent=_at_once(record), reply=reply)
-
-
-def _at_once(record: SessionRecord) -> tuple[m.CancelModel | m.StopTool, ...]:
-    """Stop what the turn itself runs in the moment in which that is decided.
-
-    The turn says it again once it reads of the stop; it alone hears of what has not begun.
-    """
-    turn = record.running
-    if turn is None or record.run is not None:
-        return ()
-    tools = tuple(
-        m.StopTool(turn=turn.id, epoch=turn.epoch, call=call.id)
-        for call in turn.calls.values()
-        if call.state == "running" and not call.within and call.tool not in (DELEGATE, DISMISS)
-    )
-    return (m.CancelModel(turn=turn.id), *tools)
+    at_once = stopping_effects(record) if record.run is None else ()  # the turn says it again
+    urgent = tuple(effect for effect in at_once if not isinstance(effect, m.StopChild))
+    return Decision(entries=entries, urgent=urgent, reply=reply)
 
 
 def _plan(

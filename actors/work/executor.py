@@ -176,11 +176,15 @@ class ChildOpener(Protocol):
 
 
 class _RunningCall(Struct, kw_only=True):
-    """A tool call that runs, with its reports and output; `task` awaits its end."""
+    """A tool call that runs, with its reports and output; `task` awaits its end.
+
+    `is_stopping`: its run was told to stop. It is told once: a second time means without a grace period.
+    """
 
     run: ToolRun
     reports: ToolReports
     latest: OutputTail
+    is_stopping: bool = False
     task: asyncio.Task[None] | None = None
 
 
@@ -423,10 +427,11 @@ class EffectExecutor:
 
     def _stop(self, effect: m.StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self._calls.get(effect.call)
-        if call is not None:
+        if call is None:
+            reply(reply_to, never_started(effect))
+        elif not call.is_stopping:
+            call.is_stopping = True
             call.run.stop()
-            return
-        reply(reply_to, never_started(effect))
 
     # Children and time ----------------------------------------------------------------------------
 

@@ -138,6 +138,20 @@ def test_stopping_twice_is_stopping_once(place: Place, serve, gate: Gate) -> Non
     assert len(chat.seen("result", name="stop", ok=True)) == 2
 
 
+def test_a_stop_leaves_a_tool_its_grace(place: Place, serve, gate: Gate) -> None:
+    """It is asked to end, and has `tools.grace` for that, although session and turn both stop it."""
+    command = f"trap 'sleep 0.1; echo ended > end; exit' TERM; {gate.command}; sleep 600 & wait"
+    serve(Tools([{"tool": "shell", "arguments": {"command": command}}]), rest="[tools]\ngrace = 60")
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    gate.open()
+    chat.send("/stop")
+    chat.wait("stopped")
+    assert (place.folder / "end").read_text() == "ended\n"
+    assert chat.close() == 0
+
+
 def test_stop_with_nothing_running_says_so(place: Place, serve) -> None:
     """The command says so, and what was said with it is no message; the bare word is one."""
     server = serve(Text("You said stop."))
