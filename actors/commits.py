@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
@@ -177,13 +178,18 @@ def row_of(record: SessionRecord) -> SessionRow:
         updated=record.updated,
         seq=record.seq,
         waiting=0 if is_over else queue.pending_count,
-        interrupted=sum(item.state == "interrupted" and not is_over for item in queue.special()),
+        interrupted=0 if is_over else _cut_off(queue),
         asking=record.asking,
         is_held=queue.state == "held",
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
         run=run.state if run is not None else "",
     )
+
+
+def _cut_off(queue: QueueRecord) -> int:
+    """Count what was interrupted, or left by its model without an answer."""
+    return sum(item.state == "interrupted" for item in queue.special()) + bool(queue.unanswered)
 
 
 def _span(record: SessionRecord) -> int:

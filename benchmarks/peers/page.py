@@ -90,9 +90,14 @@ class Row:
 
 
 WHY = {
+    "first": "two thirds are imports: 280 modules of its own, 230 of others",
     "keys": "what is left is mostly imports; those of prompt_toolkit take 40 ms",
-    "turn": "it is on the disk before its model is asked, and before its end is told: two syncs",
-    "tool": "the session decides of a stop, and that is recorded, before the process is signalled",
+    "turn": "of 3.3 ms 0.6 go until the model is asked, 0.9 to it and back, 0.9 to take its answer in, 0.6 into "
+    "the sync that the end waits for, 0.2 to tell that; pi syncs nothing",
+    "ended": "it is told when all that the stop reached is dead, and that is durable",
+    "tool": "of 1.9 ms 0.4 go until the stop is understood, 0.5 until the signal is on its way, 0.9 until the "
+    "supervisor of the command has killed it",
+    "steer": "what it says is durable before a model reads it",
     "64 sessions against a transaction each": "a sync is as quick here as the rest of a commit",
     "1,000 children, until all are dead": "each child's end is recorded by itself and its parent: 1.2 ms",
     "an item adds to the bare loop, median": "what each item did is on the disk, and its death proven",

@@ -63,7 +63,11 @@ def edit_last(
         shown = f"#{last.number}: {last.text}\n{AGAIN} TEXT sends TEXT in its place."
         return Reply(data=data, text=shown)
     if last.state == "pending":
-        return edit_queue.function(client, last.number, text)
+        edited = edit_queue.function(client, last.number, text)
+        if is_reverting and edited.ok:
+            unread = f"Nothing to restore: no agent has read #{last.number} yet."
+            return Reply(data=edited.data, text=f"{edited.text}\n{unread}")
+        return edited
     try:
         entered = _entered(client, record, last)
         return _send_again(client, record, last, entered, text, is_reverting=is_reverting)

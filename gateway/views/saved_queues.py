@@ -175,10 +175,13 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         replace(item, state="interrupted") if item.state == "running" else item
         for item in record.queue.live()
     ]
+    items += [item for item in record.queue.aside() if item.state == "unanswered"]
     return Saved(
         row=row,
         queue=record.queue,
-        items=tuple(sorted(items, key=lambda item: item.state != "interrupted")),
+        items=tuple(
+            sorted(items, key=lambda item: item.state not in ("interrupted", "unanswered"))
+        ),
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
         unknown=tuple(calls_in(record, "running", "stopping", "unknown")),

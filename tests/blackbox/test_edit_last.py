@@ -98,6 +98,8 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     chat.wait("accepted", text="and then?")
     chat.send({"text": "make it blue", "as": "steer"})
     chat.wait("accepted", text="make it blue")
+    edited = chat.ask("/edit-last --revert make it green")["text"]
+    assert edited.endswith("Nothing to restore: no agent has read #3 yet.")
     door.open()
     chat.wait("steered")
     server.wait_requests(2)

@@ -1,5 +1,7 @@
 """A turn whose model gave no answer goes on when a person says so, and is lost to nothing."""
 
+import json
+
 import pytest
 from support.driver import Place
 from support.model_server import Status, Text, Tools
@@ -55,4 +57,21 @@ def test_it_can_be_dropped(place: Place, serve) -> None:
     chat.wait("turn_ended", status="failed")
     assert chat.ask("/queue pop 1")["ok"]
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
+    assert chat.close() == 0
+
+
+def test_a_new_chat_announces_it(place: Place, serve) -> None:
+    """It is in the saved queue of its folder, in front of what waits, and in the counts of its session."""
+    serve(DEAD, Text("Done."), Text("Next."))
+    chat = place.chat()
+    chat.send("make both", {"text": "and then?", "as": "queue"})
+    chat.wait("turn_ended", status="failed", resumable=1)
+    chat.close()
+    [row] = json.loads(place.run("sessions", "list", "--json").stdout)
+    assert (row["waiting"], row["interrupted"]) == (1, 1)
+    chat = place.chat()
+    [saved] = chat.wait("saved_queues")["saved"]
+    assert [item["state"] for item in saved["items"]] == ["unanswered", "pending"]
+    assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
+    chat.wait("answer", text="Next.")
     assert chat.close() == 0
