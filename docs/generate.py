@@ -498,8 +498,7 @@ SURVIVES = {
 }
 """Suites of `make soak`, and what each case of them is."""
 BESIDE = {
-    "first model request, ms": "first model request, ms",
-    "warm turn, ms": "warm turn, ms",
+    "steer: from the tool's end to the model, ms": "from a tool's end until the model has a steer, ms",
     "one-shot peak memory, MiB": "one-shot peak memory, MiB",
     "interrupt: setsid grandchild dead, ms": "after a stop a `setsid` grandchild is dead, ms",
     'tokens for "hi"': 'tokens sent for "hi"',

@@ -92,11 +92,11 @@ class Row:
 WHY = {
     "first": "two thirds are imports: 280 modules of its own, 230 of others",
     "keys": "what is left is mostly imports; those of prompt_toolkit take 40 ms",
-    "turn": "of 3.3 ms 0.6 go until the model is asked, 0.9 to it and back, 0.9 to take its answer in, 0.6 into "
-    "the sync that the end waits for, 0.2 to tell that; pi syncs nothing",
+    "turn": "of 3.3 ms 0.6 go until the model is asked, 0.9 to it and back, 0.9 to take its answer in, "
+    "0.6 into the sync that the end waits for, 0.2 to tell that; pi syncs nothing",
     "ended": "it is told when all that the stop reached is dead, and that is durable",
-    "tool": "of 1.9 ms 0.4 go until the stop is understood, 0.5 until the signal is on its way, 0.9 until the "
-    "supervisor of the command has killed it",
+    "tool": "of 1.9 ms 0.4 go until the stop is understood, 0.5 until the signal is on its way, "
+    "0.9 until the supervisor of the command has killed it",
     "steer": "what it says is durable before a model reads it",
     "64 sessions against a transaction each": "a sync is as quick here as the rest of a commit",
     "1,000 children, until all are dead": "each child's end is recorded by itself and its parent: 1.2 ms",

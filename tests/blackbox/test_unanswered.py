@@ -61,7 +61,7 @@ def test_it_can_be_dropped(place: Place, serve) -> None:
 
 
 def test_a_new_chat_announces_it(place: Place, serve) -> None:
-    """It is in the saved queue of its folder, in front of what waits, and in the counts of its session."""
+    """It is in the saved queue of its folder, in front of what waits, and is counted."""
     serve(DEAD, Text("Done."), Text("Next."))
     chat = place.chat()
     chat.send("make both", {"text": "and then?", "as": "queue"})
