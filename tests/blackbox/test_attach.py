@@ -25,7 +25,7 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     server = serve(Tools([gate.call]), Text("All done."))
     chat = place.at_work(gate, "count the stars")
     ann = attached(place, "--user", "ann")
-    assert ann.seen("turn_started")
+    ann.wait("turn_started")
     bob = attached(place, "--user", "bob")
 
     ann.send({"text": "only the bright ones", "as": "steer"})

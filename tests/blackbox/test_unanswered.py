@@ -67,7 +67,7 @@ def test_a_new_chat_announces_it(place: Place, serve) -> None:
     chat.send("make both", {"text": "and then?", "as": "queue"})
     chat.wait("turn_ended", status="failed", resumable=1)
     chat.close()
-    [row] = json.loads(place.run("sessions", "list", "--json").stdout)
+    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
     assert (row["waiting"], row["interrupted"]) == (1, 1)
     chat = place.chat()
     [saved] = chat.wait("saved_queues")["saved"]
