@@ -374,6 +374,7 @@ def test_a_steer_names_a_child_of_a_child(place: Place) -> None:
         chat.send("/steer @boss/kid only you")
         accepted = chat.wait("accepted", session=chat.session, **{"as": "steer"})
         assert (accepted["ack"], accepted["children"]) == ("steered_child", ["boss"])
+        chat.wait("accepted", parent=f"{chat.session}-1", **{"as": "steer"})
         for gate in stage.gates.values():
             gate.open()
         assert chat.wait("steered", session=chat.session, child="boss")["id"] == accepted["id"]

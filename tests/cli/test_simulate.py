@@ -65,7 +65,7 @@ def test_sessions_are_played_without_a_file(command: Any) -> None:
 @pytest.mark.nightly
 def test_a_broken_run_is_shrunk_and_played_again(command: Any) -> None:
     """The first run that broke a promise is shrunk; one line plays it again, message by message."""
-    done = command("simulate", "cancel-on-message", "--seed", "20", "--seeds", "10")
+    done = command("simulate", "cancel-on-message", "--seed", "1", "--seeds", "60")
     lines = done.out.splitlines()
     at, line = next((at, line) for at, line in enumerate(lines) if line.startswith("  shrunk"))
     found = re.fullmatch(r"  shrunk to (\d+) of (\d+) choices: (.*)", line)
@@ -90,7 +90,7 @@ def test_own_routes_are_played_by_their_file(command: Any, folder: Path) -> None
     """A file with a row by which talk stops a subagent is found out."""
     text = (TABLES / "cancel-on-message.toml").read_text()
     (folder / "routes.toml").write_text(text.replace("cancel-on-message", "mine"))
-    done = command("simulate", "routes.toml", "--seed", "30", "--seeds", "10")
+    done = command("simulate", "routes.toml", "--seed", "1", "--seeds", "60")
     assert done.code == 1, done.err
     assert "Replay it: steersman simulate routes.toml --seed" in done.out
 
