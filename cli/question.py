@@ -114,7 +114,7 @@ def changing(question: QuestionEvent) -> str:
 _ELSEWHERE = {
     "change": "`{}` was let run with other arguments.",
     "answer": "A person answered in place of `{}`.",
-    "allow": "`{}` was allowed once, from elsewhere.",
+    "allow": "`{}` was allowed once.",
     "always": "`{}` was allowed for this session, from elsewhere.",
     "deny": "`{}` was denied, from elsewhere.",
 }

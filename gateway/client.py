@@ -28,6 +28,7 @@ from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, Usag
 from ..machines.pattern import lazy_pattern
 from ..ports.templates import Template, templates_in
 from .events.translation import EventPublisher, queue_view
+from .open_questions import may_allow, settled
 from .session_info import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
@@ -201,12 +202,19 @@ class SessionClient:
             self.publisher.rejected("store_failed", text, client_id, fault.hint)
 
     def ask(self, message: m.Message, timeout: float = REPLY_TIMEOUT) -> dict[str, Any]:
-        """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`."""
+        """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`.
+
+        Open questions about calls that it allows are answered with yes.
+        """
         self._runtime.recover(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(
             self.session, speaker().signed(message), timeout
         )
-        return reply or {"ok": True}
+        reply = reply or {"ok": True}
+        if may_allow(message) and reply.get("ok"):
+            for question in settled(self._runtime, self.session):
+                self.ask(m.Answer(question=question, choice="allow"), timeout)
+        return reply
 
     def item_of(self, client_id: str) -> ItemRecord | None:
         """Return what a message with this key became; none if it was refused."""

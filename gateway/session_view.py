@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..actors.decisions.reverting import resumptions
 from ..actors.inspection import SessionDescription
 from ..actors.runtime import Runtime
 from ..actors.work.executor import restore_files
@@ -88,10 +89,11 @@ class ChangedFiles:
         return self._workspace is not None
 
     def diff(self, turns: tuple[str, ...] = ()) -> list[FileChange]:
-        """Return what turns changed; without any, the newest that changed something."""
+        """Return what turns changed; without any, what a revert of the newest would take back."""
         if self._workspace is None:
             return []
-        return self._runtime.run(self._workspace.diff(turns))
+        resumed = () if turns else resumptions(self._record())
+        return self._runtime.run(self._workspace.diff(turns, resumed))
 
     def changed_by(self, turns: tuple[str, ...]) -> list[str]:
         """Name the files that turns changed, and that are not as they were before."""
@@ -102,11 +104,14 @@ class ChangedFiles:
     def changed_by_run(self) -> list[str]:
         """Name the files that a run has changed in all its turns, except its own in `.steersman`."""
         try:
-            made = decode(SessionRecord, self._runtime.inspect(self._session)).turns_made
+            made = self._record().turns_made
             found = self.changed_by(tuple(f"t{number}" for number in range(1, made + 1)))
         except (OSError, SteersmanError):
             return []  # the revert reports what cannot be read
         return [path for path in found if not _is_own(path, self._session)]
+
+    def _record(self) -> SessionRecord:
+        return decode(SessionRecord, self._runtime.inspect(self._session))
 
     def restore(
         self,

@@ -27,8 +27,9 @@ from .fold import EntryKinds, moved, remembered
 from .goal_record import GoalsRecord, apply_to_goals
 from .log import Log
 from .queue_record import QueueRecord, apply_to_queue
-from .revert_record import RevertRecord, apply_to_reverts
+from .revert_record import RevertRecord, apply_to_reverts, taken_back
 from .run_record import RunRecord, apply_to_run
+from .turn_facts import TurnFacts
 from .turn_record import TURN_ENDS, TurnRecord, apply_to_turn, lose_calls, move_calls, move_turn
 
 T = TypeVar("T")
@@ -483,10 +484,18 @@ def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> Non
         resumes=entry.resumes,
         epoch=entry.epoch,
         ancestors=entry.ancestors,
+        facts=_facts_before(record, entry.resumes),
     )
     while len(turns) > REMEMBERED_TURNS:
         del turns[next(iter(turns))]
     record.turns = turns
+
+
+def _facts_before(record: SessionRecord, resumed: str) -> TurnFacts:
+    """Return what is known of the turn that one goes on from: both are one piece of work."""
+    if resumed not in record.turns:
+        return TurnFacts()
+    return record.turns[resumed].facts.resumed(taken_back(record.reverts, resumed))
 
 
 def _end_turn(

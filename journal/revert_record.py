@@ -80,6 +80,20 @@ def _moved(
             return replace(revert, state=moved(REVERT, revert.state, "restore"), outcome=entry)
 
 
+def taken_back(reverts: Mapping[str, RevertRecord], turn: str) -> set[str]:
+    """Return the files of a turn that reverts restored, and that were not given back since."""
+    paths: set[str] = set()
+    for known in reverts.values():
+        done = known.outcome
+        if done is None or done.is_dry_run:
+            continue
+        if done.scope == "undo":
+            paths.difference_update(done.restored)
+        elif turn in done.turns:
+            paths.update(done.restored)
+    return paths
+
+
 def news_of(entry: e.Reverted) -> str:
     """Return what tells the model, before the next message, that its files changed; empty if none did."""
     if entry.is_dry_run or not entry.restored:

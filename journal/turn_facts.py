@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import field
 from msgspec.structs import replace
@@ -50,6 +50,14 @@ class TurnFacts(Value):
             calls=self.calls + 1,
             is_told=self.is_told,
         )
+
+    def resumed(self, restored: Collection[str]) -> TurnFacts:
+        """Return what a turn that goes on from this one begins with; `restored`: taken back since.
+
+        How the last command ended is no news of it: it was stopped, or is run anew.
+        """
+        files = {path: file for path, file in self.files.items() if path not in restored}
+        return TurnFacts(files=files, is_blind=self.is_blind, calls=self.calls)
 
     def amid(self, tools: Iterable[str]) -> TurnFacts:
         """Return the facts while calls of these tools have not ended: they are still being stopped."""

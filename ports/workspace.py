@@ -90,9 +90,11 @@ class Checkpoints:
         await self._stillness(order)
         return await self._run(lambda: self._workspace.revert(order))
 
-    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
-        """Return the changes of turns."""
-        return await self._run(lambda: self._workspace.diff(turns))
+    async def diff(
+        self, turns: tuple[str, ...], resumed: tuple[tuple[str, str], ...] = ()
+    ) -> list[FileChange]:
+        """Return the changes of turns; without any, of the newest and those it goes on from."""
+        return await self._run(lambda: self._workspace.diff(turns, resumed))
 
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn left changed, and return whether that is all of them.
@@ -172,7 +174,9 @@ class ChildWorkspace:
         """Count the files that calls of a turn left changed, among those of the turn above."""
         return await self._above.changed(self._turn_of(), self._name(calls or f"{turn}."))
 
-    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
+    async def diff(
+        self, turns: tuple[str, ...], resumed: tuple[tuple[str, str], ...] = ()
+    ) -> list[FileChange]:
         """Return no changes: all are those of the root's turns."""
         return []
 

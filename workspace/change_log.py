@@ -266,8 +266,18 @@ class ChangeLog:
         known = self._from(min(map(number_of, wanted), default=0)) if wanted else ()
         return [touch for touch in known if touch.turn in wanted]
 
-    def newest(self) -> list[PathChange]:
-        """Return the changes in force of the newest turn that has any."""
+    def newest(self, resumed: Iterable[tuple[str, str]] = ()) -> list[PathChange]:
+        """Return the changes in force of the newest turn that has any, and of those it goes on from.
+
+        `resumed`: pairs of a turn and the one that it goes on from.
+        """
+        newest, links = self._newest(), dict(resumed)
+        names = [newest[-1].turn] if newest else []
+        while names and names[-1] in links:
+            names.append(links[names[-1]])
+        return self.of(names) if len(names) > 1 else newest
+
+    def _newest(self) -> list[PathChange]:
         for first in (self._past + 1, 0):
             touches = [touch for touch in self._from(first) if number_of(touch.turn) >= first]
             if touches:

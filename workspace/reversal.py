@@ -97,7 +97,7 @@ class Reversal:
             return self.ledger.last(order.turns)
         if order.since:
             return self.ledger.since(order.since)
-        return self.ledger.of(order.turns or _joined(self.ledger.newest(), order.resumed))
+        return self.ledger.of(order.turns) if order.turns else self.ledger.newest(order.resumed)
 
     def _undo(self, order: m.RestoreFiles) -> m.RestoreEnded:
         """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
@@ -250,14 +250,6 @@ class Reversal:
             turns=tuple(turns),
             notes=tuple(f"what commands changed in turn {turn}: {why}" for turn, why in unknown),
         )
-
-
-def _joined(newest: list[PathChange], resumed: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the turn of these changes, with those that it goes on from."""
-    links, names = dict(resumed), [newest[-1].turn] if newest else []
-    while names and names[-1] in links:
-        names.append(links[names[-1]])
-    return names
 
 
 def _is_named(path: str, names: Sequence[str]) -> bool:

@@ -448,10 +448,12 @@ class Workspace:
 
     # Showing --------------------------------------------------------------------------------------
 
-    def diff(self, turns: Iterable[str] = ()) -> list[FileChange]:
-        """Say what these turns changed, or the newest that changed anything."""
+    def diff(
+        self, turns: Iterable[str] = (), resumed: Iterable[tuple[str, str]] = ()
+    ) -> list[FileChange]:
+        """Say what these turns changed, or what a revert of the newest would take back."""
         self._settle_leftovers()
-        touches = self._ledger.of(turns) if turns else self._ledger.newest()
+        touches = self._ledger.of(turns) if turns else self._ledger.newest(resumed)
         return [
             FileChange(
                 path=spelled(path),

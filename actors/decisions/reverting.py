@@ -30,16 +30,20 @@ def before_turn(record: SessionRecord, turn: str) -> str:
     return names[at - 1] if at else ""
 
 
+def resumptions(record: SessionRecord) -> tuple[tuple[str, str], ...]:
+    """Return pairs of a turn and the one that it goes on from: they are one piece of work."""
+    return tuple((turn, before) for turn in record.turns if (before := before_turn(record, turn)))
+
+
 def order_of(record: SessionRecord, asked: e.RevertAsked) -> m.RestoreFiles:
     """Return what the ports are asked to do."""
-    pairs = ((turn, before) for turn in record.turns if (before := before_turn(record, turn)))
     return m.RestoreFiles(
         id=asked.id,
         scope=asked.scope,
         turns=asked.turns,
         since=asked.since,
         paths=asked.paths,
-        resumed=tuple(pairs),
+        resumed=resumptions(record),
         force=asked.force,
         is_dry_run=asked.is_dry_run,
     )

@@ -13,6 +13,7 @@ from ...gateway.events.contract import (
     Event,
     GoalView,
     ProgressEvent,
+    QueueEvent,
     QueueItem,
     is_aside,
     items_after,
@@ -22,6 +23,18 @@ from ...gateway.wording.terminal import exposed
 from ...workflows.settings import TerminalSettings
 from ..wrapping import fitted
 from .appearance import DIM, Appearance, Row
+
+
+class ShownQueue(Struct):
+    """The messages of the queue, and how many beside them `/queue resume` can go on with."""
+
+    items: list[QueueItem] = field(default_factory=list[QueueItem])
+    resumable: int = 0
+
+    def hear(self, event: QueueEvent) -> None:
+        """Take in a change."""
+        self.items = items_after(self.items, event)
+        self.resumable = event.get("resumable", 0) if "items" in event else self.resumable
 
 
 class Status(Struct, kw_only=True):
@@ -38,7 +51,7 @@ class Status(Struct, kw_only=True):
     is_stopping: bool = False
     since: float = 0.0
     progress: ProgressEvent | None = None
-    items: list[QueueItem] = field(default_factory=list[QueueItem])
+    queue: ShownQueue = field(default_factory=ShownQueue)
     children: set[str] = field(default_factory=set[str])
     goal: GoalView | None = None
     fill: tuple[int, int] = (0, 0)
@@ -55,6 +68,11 @@ class Status(Struct, kw_only=True):
         """Whether the goal is judged, or its next turn is about to begin."""
         is_active = self.goal is not None and self.goal["state"] == "active"
         return is_active and not (self.is_busy or self.held)
+
+    @property
+    def items(self) -> list[QueueItem]:
+        """The messages of the queue, what runs first."""
+        return self.queue.items
 
     @property
     def running(self) -> int | None:
@@ -96,7 +114,7 @@ class Status(Struct, kw_only=True):
                 name = event.get("model", "").partition(" (")[0]  # not where it is
                 self.model = name or self.model
                 self.is_busy = self.is_stopping = False
-                self.items, self.progress = [], None
+                self.queue, self.progress = ShownQueue(), None
                 self.children.clear()
                 self.goal, self.fill = None, (0, 0)
             case "child_started":
@@ -116,7 +134,7 @@ class Status(Struct, kw_only=True):
             case "window":
                 self.fill = event["tokens"], event["size"]
             case "queue":
-                self.items = items_after(self.items, event)
+                self.queue.hear(event)
             case "goal":
                 self.goal = event
             case "own_command" if event["state"] == "running":
@@ -239,6 +257,8 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
         parts.append((2, _counted_items(status.held, "held")))
     if status.interrupted:
         parts.append((3, f"{status.interrupted} interrupted"))
+    if status.queue.resumable:
+        parts.append((3, f"{status.queue.resumable} to resume"))
     if status.offered:
         parts.append((5, f"{status.offered} offered"))
     if names := sorted(status.children):

@@ -44,7 +44,7 @@ def list_queue(
     if found is not None:
         return saved_queue.saved_list(found)
     if not items:
-        return Reply(data=data, text=f"The queue is empty.{_beside(client)}")
+        return Reply(data=data, text=_nothing_waits(client))
     lines = [_line(item) for item in items]
     waiting = [item for item in items if item["state"] != "running"]
     if data["state"] == "held" and waiting:
@@ -133,10 +133,12 @@ def move_in_queue(
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
-def _beside(client: SessionClient) -> str:
-    """Say what is not in an empty queue: what another message replaced, or what is saved elsewhere."""
+def _nothing_waits(client: SessionClient) -> str:
+    """Say that a queue is empty, and what can be resumed all the same or is saved elsewhere."""
     aside = client.record().queue.aside() if client.is_open else []
-    return f" {_set_aside(aside)}" if aside else saved_queue.kept_elsewhere(client)
+    if aside:
+        return f"Nothing waits. {_set_aside(aside)}"
+    return f"The queue is empty.{saved_queue.kept_elsewhere(client)}"
 
 
 def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:

@@ -244,9 +244,12 @@ def queue_event(
 def whole_queue(queue: QueueRecord, at: c.Stamp) -> c.QueueEvent:
     """Return the event of a queue with all its messages."""
     view = queue_view(queue)
-    return c.QueueEvent(
+    event = c.QueueEvent(
         type="queue", **at, state=view["state"], count=len(queue.order), items=view["items"]
     )
+    if resumable := sum(not item.for_turn for item in queue.aside()):
+        event["resumable"] = resumable
+    return event
 
 
 def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | Literal["all"] | None:

@@ -80,7 +80,10 @@ def accepted(
 
 def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True, columns: int = 0) -> str:
     """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
-    return acknowledgement_text(event["ack"], event, can_utf8=can_utf8, columns=columns)
+    said = acknowledgement_text(event["ack"], event, can_utf8=can_utf8, columns=columns)
+    if old := event.get("replaces") if said else None:
+        said += f"\n`/queue resume {old}` brings #{old} back."
+    return said
 
 
 def acknowledgement_text(
@@ -130,19 +133,15 @@ def cut(lead: str, text: str, columns: int = 0) -> str:
     return f'{lead}"{line}"'
 
 
-def _interrupting(message: About) -> str:
-    said = "Interrupting for{number}: {quoted}" if message.get("number") else "Interrupting."
-    old = message.get("replaces")
-    return f"{said}\n`/queue resume {old}` brings #{old} back." if old else said
-
-
 TEXTS: dict[str, str | Callable[[About], str]] = {
     "already_stopping": lambda message: (
         "Already stopping.{number} runs next." if message.get("number") else "Already stopping."
     ),
     "finalizing": "The session is ending, so the message was not accepted. Your text: {text}",
     "interrupt_detected": '⚠️ Interrupt detected: "{matched}"',
-    "interrupting": _interrupting,
+    "interrupting": lambda message: (
+        "Interrupting for{number}: {quoted}" if message.get("number") else "Interrupting."
+    ),
     "next_after_stop": "After the stop,{number}: {quoted}",
     "next_turn": "Too late to steer, next is{number}: {quoted}",
     "not_yours": "📥 Queued{number}: {quoted}\nThe running turn is another person's, so this waits.",
@@ -231,8 +230,6 @@ def acknowledgement(
             text = "Stopping current task."
             if done := event["checkpoint"]:
                 text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
-            if number := event.get("replaced"):
-                text += f" `/queue resume {number}` continues it later."
         case "child_started":
             does = "waits for a place" if event.get("waiting") else "works"
             does = "continues" if event.get("resumed") else does

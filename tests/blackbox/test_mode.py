@@ -87,6 +87,43 @@ def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
     assert not (place.folder / "secret.txt").exists()
 
 
+@pytest.mark.parametrize("said", ["/mode edits", "/mode all", "/permissions allow write m*", "always"])
+def test_a_call_that_waits_for_an_answer_is_allowed_too(place: Place, serve, said: str) -> None:
+    """What a person allows holds for the questions that are open, also of a subagent."""
+    task = {"task": "count", "name": "kid", "background": True}
+    serve(
+        Tools([{"tool": "delegate", "arguments": task}], match="begin", times=1),
+        Tools([WRITE], match="begin", times=1),
+        Tools([{**WRITE, "arguments": {"path": "more.txt", "content": "x"}}], match="count", times=1),
+        Text("Done."),
+    )
+    chat = place.chat()
+    chat.send("begin")
+    first, _ = [chat.wait("question") for _ in range(2)]
+    if said == "always":
+        chat.answer(first, "always", "m*")
+    else:
+        assert chat.ask(said)["ok"]
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    ends = [event["status"] for event in chat.seen("tool_ended", tool="write")]
+    assert ends == ["ok", "ok"]
+
+
+def test_a_hold_waits_whatever_is_allowed(place: Place, serve) -> None:
+    """A mode answers no question about a call that a person holds."""
+    serve(Tools([WRITE]), Text("Done."))
+    chat = place.chat()
+    assert chat.ask("/hold write *")["ok"]
+    chat.send("write")
+    question = chat.wait("question")
+    assert chat.ask("/mode all")["ok"]
+    assert chat.seen("answered") == []
+    chat.answer(question, "deny")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
 def test_only_a_person_raises_the_mode(place: Place, serve) -> None:
     """A project's file does not, trusted or not, nor an imported session; a wrong name is refused."""
     serve(Tools([WRITE]), Text("Done."), top='permission_mode = "plan"')

@@ -51,6 +51,27 @@ def written(name: str) -> Tools:
     return Tools([{"tool": "write", "arguments": {"path": name, "content": "x"}}])
 
 
+@pytest.mark.parametrize(("stop", "left"), [("/stop", ["a.txt", "b.txt"]), ("stop and revert", [])])
+def test_what_a_resumed_turn_changed_is_what_a_revert_takes_back(
+    place: Place, serve: Any, gate: Gate, stop: str, left: list[str]
+) -> None:
+    """The line at its end, `/diff` and `/revert` are about all of the work, except what was taken back."""
+    serve(writes_and_waits(gate), written("c.txt"), Text("Done."))
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send(stop)
+    chat.wait("turn_ended", status="interrupted")
+    chat.send("/queue resume")
+    facts = chat.wait("turn_ended", status="completed")["facts"]
+    named = [file["path"] for file in facts["changed"]]
+    assert named == [name for name in (*left, "c.txt") if name != "b.txt"]
+    data = chat.ask("/diff")["data"]
+    assert [file["path"] for file in data["files"]] == [*left, "c.txt"]
+    assert sorted(chat.ask("/revert")["data"]["restored"]) == [*left, "c.txt"]
+    assert chat.close() == 0
+
+
 def test_each_revert_names_its_turn(place: Place, serve: Any) -> None:
     """The second one takes back an earlier turn, and says so."""
     serve(written("a"), Text("Done."), written("b"), Text("Done."))

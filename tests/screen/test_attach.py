@@ -181,7 +181,7 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
     screen, buffer, sender = Screen(canvas, Appearance()), Buffer(), MessageSender()
     line = InputLine(buffer, screen, session, sender, lambda: None, lambda work: work())
     item = QueueItem(id="m9", number=9, state="pending", text="gone", progress=None, user="")
-    screen.status.items = [item]
+    screen.status.queue.items = [item]
     assert line.take_back()
     buffer.text = new
     line.send()

@@ -379,14 +379,15 @@ def test_what_waits_stands_above_the_line() -> None:
         {"number": at, "state": "pending", "text": text, "user": user}
         for at, (text, user) in enumerate((("tests,\nthen docs", ""), ("x" * 99, "ann")), 2)
     ]
-    status.items = [{"number": 1, "state": "running", "text": "go", "user": ""}, *items]  # type: ignore[list-item]
+    running: Any = {"number": 1, "state": "running", "text": "go", "user": ""}
+    status.queue.items = [running, *items]
     assert text_of(waiting_rows(status, 40, LOOK)) == [
         "#2 waits: tests, then docs",
         f"#3 waits, from ann: {'x' * 19}…",
     ]
     items[0] |= {"turn": "t1"}
     items[1] |= {"held": True}
-    status.items = [*items, *items]
+    status.queue.items = [*items, *items]
     assert text_of(waiting_rows(status, 29, LOOK)) == [
         "#2 steers: tests, then docs",
         "#3 is held, from ann: xxxxxx…",

@@ -1,0 +1,47 @@
+"""Questions that are open although nothing asks any more: a person has allowed the calls meanwhile.
+
+A mode or an allowance is for the calls to come, of the session and its subagents. A call that waits for
+an answer is one of them, unless a person holds it: that one is looked at itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..actors.decisions.queries import request_of
+from ..actors.runtime import Runtime
+from ..journal.child_record import at_work
+from ..journal.codec import decode
+from ..journal.record import SessionRecord
+from ..machines import protocol as m
+from ..machines.errors import UnknownSession
+from ..machines.form import FORM
+
+
+def may_allow(message: m.Message) -> bool:
+    """Whether after this message a call may run that a question is open about."""
+    match message:
+        case m.PolicyChange(mode=mode):
+            return bool(mode)
+        case m.Answer(choice=choice):
+            return choice == "always"
+        case m.Allow(is_given=is_given):
+            return is_given
+        case _:
+            return False
+
+
+def settled(runtime: Runtime, session: str) -> Iterator[str]:
+    """Give the open questions, of a session and its subagents, about calls that may run by now."""
+    try:
+        record = decode(SessionRecord, runtime.inspect(session))
+        permit = runtime.describe(session).permit
+    except UnknownSession:
+        return  # it has ended meanwhile
+    calls = record.running.calls.values() if record.running is not None else ()
+    for call in calls:
+        asks = call.state == "asking" and not (call.is_hold or call.tool == FORM)
+        if asks and permit(request_of(call)).do == "allow":
+            yield call.question
+    for child in at_work(record.children):
+        yield from settled(runtime, child.session)
