@@ -55,7 +55,7 @@ def written(name: str) -> Tools:
 def test_what_a_resumed_turn_changed_is_what_a_revert_takes_back(
     place: Place, serve: Any, gate: Gate, stop: str, left: list[str]
 ) -> None:
-    """The line at its end, `/diff` and `/revert` are about all of the work, except what was taken back."""
+    """Line, `/diff` and `/revert` are about all of the work, except what was taken back."""
     serve(writes_and_waits(gate), written("c.txt"), Text("Done."))
     chat = place.chat("--yes")
     chat.send("work")
