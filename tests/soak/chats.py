@@ -87,12 +87,17 @@ class Chats:
     def say(self, count: int) -> None:
         """Have a person say something in some room, so often."""
         for _ in range(count):
-            number = next(self._count)
-            who, room = number % len(PEOPLE), self._random.randrange(len(self.crowd.rooms))
-            label = f"{PEOPLE[who]}-r{room:02}-{number:04}"
-            self.said[label] = time.time()
-            self.crowd.say(who, room, f"note {label}")
+            self._note(self._random.randrange(len(self.crowd.rooms)))
             threading.Event().wait(_PACE)
+
+    def _note(self, room: int, sender: int | None = None) -> str:
+        """Have a person, the next one if none is named, say something new; return its label."""
+        number = next(self._count)
+        who = number % len(PEOPLE) if sender is None else sender
+        label = f"{PEOPLE[who]}-r{room:02}-{number:04}"
+        self.said[label] = time.time()
+        self.crowd.say(who, room, f"note {label}")
+        return label
 
     def disrupt(self, way: str, meanwhile: int) -> None:
         """Break something; people say so much while the gateway is killed."""
@@ -155,6 +160,12 @@ class Chats:
         """Return the labels that no journal has."""
         known = set[str]().union(*self.decided())
         return [label for label in self.said if label not in known]
+
+    def _wait_behind(self, labels: list[str]) -> None:
+        """Wait until what was under way has come: their senders say more there, and that is decided."""
+        more = {self._note(int(label[5:7]), PEOPLE.index(label[:3])) for label in labels}
+        until(lambda: not more & {*self.lost()}, f"what is said last on {self._platform}")
+        self.settle()
 
     def say_again(self, labels: list[str]) -> None:
         """Have people say once more what was not heard."""
@@ -222,6 +233,7 @@ class Chats:
                 quiet=120.0,
             )
         self.settle()
+        self._wait_behind(self.lost())
         if lost := self.lost():
             wrong += [f"{label}: lost, and the room does not know" for label in self.unheard(lost)]
             self.say_again(lost)
