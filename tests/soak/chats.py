@@ -19,6 +19,7 @@ from subprocess import Popen
 from soak.crowds import CROWDS, PEOPLE, Crowd
 from support.driver import Place, end
 from support.model_server import ModelServer, Recorded, Text
+from support.patience import seconds
 from support.until import until
 
 from steersman.journal import entries as e
@@ -180,12 +181,15 @@ class Chats:
                 self.crowd.say(0, room, "!again")
 
     def unheard(self, labels: list[str]) -> list[str]:
-        """Return those of which no room learned that the gateway was away."""
+        """Return those of which no room learned that the gateway was away.
+
+        A busy gateway reads later what came before: it knows only when it read the last line.
+        """
         gaps = [_gaps(texts) for texts in self._all_texts()]
         return [
             label
             for label in labels
-            if not any(since <= self.said[label] + 1 for since in gaps[int(label[5:7])])
+            if not any(since <= self.said[label] + seconds(1) for since in gaps[int(label[5:7])])
         ]
 
     @property
