@@ -87,14 +87,18 @@ def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
     assert not (place.folder / "secret.txt").exists()
 
 
-@pytest.mark.parametrize("said", ["/mode edits", "/mode all", "/permissions allow write m*", "always"])
+@pytest.mark.parametrize(
+    "said", ["/mode edits", "/mode all", "/permissions allow write m*", "always"]
+)
 def test_a_call_that_waits_for_an_answer_is_allowed_too(place: Place, serve, said: str) -> None:
     """What a person allows holds for the questions that are open, also of a subagent."""
     task = {"task": "count", "name": "kid", "background": True}
     serve(
         Tools([{"tool": "delegate", "arguments": task}], match="begin", times=1),
         Tools([WRITE], match="begin", times=1),
-        Tools([{**WRITE, "arguments": {"path": "more.txt", "content": "x"}}], match="count", times=1),
+        Tools(
+            [{**WRITE, "arguments": {"path": "more.txt", "content": "x"}}], match="count", times=1
+        ),
         Text("Done."),
     )
     chat = place.chat()
