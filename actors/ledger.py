@@ -114,7 +114,7 @@ class Ledger:
         self._members: dict[Role, ActorRef[Any]] = {}
         self._woken = set[str]()
         self._unpublished: list[Publication] = []
-        self._early = 0  # the newest entry whose effects began before it was durable
+        self._early = 0  # the newest entry whose effects may begin before it is durable
         self._now = now
 
     # The actors -----------------------------------------------------------------------------------
@@ -181,15 +181,12 @@ class Ledger:
             self.environment.journal.append(
                 StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record, posted
             )
-        if decision.early:
-            self._early = self.record.seq
-            for effect in decision.early:
-                self._perform(effect, reply_to)
-        if decision.effects or decision.facts:
+        effects = self._begin_early(decision, reply_to)
+        if effects or decision.facts:
             held = OutboxItem(
                 seq=self.record.seq,
                 facts=decision.facts,
-                effects=decision.effects,
+                effects=effects,
                 reply_to=reply_to,
             )
             self._outbox.hold(held)
@@ -200,6 +197,22 @@ class Ledger:
                 self.wake(name)
         self.committed(self._outbox.durable)
         return None
+
+    def _begin_early(
+        self, decision: Decision, reply_to: ActorRef[Any] | None
+    ) -> tuple[m.Effect, ...]:
+        """Begin the early effects, unless some of before are not durable; return what has to wait.
+
+        So a disk that is slow holds up a chain of answers and calls at its second call.
+        """
+        if not decision.early:
+            return decision.effects
+        before, self._early = self._early, self.record.seq
+        if before > self._outbox.durable:
+            return decision.early + decision.effects
+        for effect in decision.early:
+            self._perform(effect, reply_to)
+        return decision.effects
 
     def _folded(
         self, entries: tuple[e.Entry, ...]

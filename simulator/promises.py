@@ -236,17 +236,25 @@ def _require_once(key: Any, asked: dict[Any, int], done: Counter[Any]) -> None:
 
 
 def a_model_is_heard_when_its_turn_is_durable(history: History) -> None:
-    """What a model says or thinks is told only when the first call of its turn is in the store."""
-    durable, asked = 0, dict[str, int]()
+    """What a model says or thinks is told only when the first call of its turn is in the store.
+
+    It is asked only when all calls before are in the store.
+    """
+    durable, asked, calls = 0, dict[str, int](), dict[tuple[str, int], int]()
     for happening in history:
         match happening:
             case Started(seq=seq):
                 durable = seq
                 asked.clear()
+                calls.clear()
             case Durable(seq=seq):
                 durable = max(durable, seq)
-            case Appended(seq=seq, entry=e.ModelCalled(turn=turn)):
+            case Appended(seq=seq, entry=e.ModelCalled(turn=turn, step=step)):
                 asked.setdefault(turn, seq)
+                calls[turn, step] = seq
+            case Performed(effect=m.CallModel(turn=turn, step=step, is_summary=False)):
+                before = max((seq for seq in calls.values() if seq < calls[turn, step]), default=0)
+                assert before <= durable, f"{happening} before call {before} is durable"
             case Passed(fact=m.TextStreamed(turn=turn) | m.ThoughtStreamed(turn=turn)):
                 assert asked.get(turn, 0) <= durable, f"{happening} before {asked[turn]} is durable"
             case _:
