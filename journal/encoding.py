@@ -27,6 +27,26 @@ _ROW_FIELDS = SessionRow.__struct_fields__
 T = TypeVar("T")
 
 
+Listing = tuple[str, str, int, int]
+"""The columns by which rows are found: folder, name, hour of the newest activity, may it have work?"""
+_HOUR = 3600
+
+
+def listing_of(row: SessionRow) -> Listing:
+    """Return the columns by which a row is found.
+
+    The hour changes seldom, so that an index of it costs a commit nothing. What a database cannot hold
+    of folder and name is replaced: whoever looks for them compares the row itself.
+    """
+    hour = int(row.updated // _HOUR)
+    return column_text(row.folder), column_text(row.name), hour, int(row.may_have_work)
+
+
+def column_text(text: str) -> str:
+    """Return a text as a column has it."""
+    return text.replace("\0", " ").encode(errors="backslashreplace").decode()
+
+
 class EncodedCommit(Value):
     """A commit as text: entries are (seq, time, JSON), the snapshot (seq, compressed JSON) or none.
 
@@ -38,6 +58,7 @@ class EncodedCommit(Value):
     lease: Lease
     entries: tuple[tuple[int, float, str], ...]
     row: str
+    listing: Listing
     state: str
     updated: float
     consumed: tuple[tuple[int, str | None], ...]
@@ -73,6 +94,7 @@ def encode_commit(commit: Commit) -> EncodedCommit:
             for entry in commit.entries
         ),
         row=encode_row(commit.row),
+        listing=listing_of(commit.row),
         state=commit.row.state,
         updated=commit.row.updated,
         consumed=(

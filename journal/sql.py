@@ -5,15 +5,18 @@ its own. `tables.py` has what only SQLite runs, `extensions/postgres/tables.py` 
 The functions run inside a transaction of the caller, or are one statement; none commits.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from ..machines.errors import StoreDamaged
 from .chain import Linked
-from .encoding import decode, decode_row, readable
+from .encoding import column_text, decode, decode_row, listing_of, readable
 from .store import (
+    EVERY,
     REMEMBERED,
     Occurrence,
     Position,
+    RowFilter,
     SessionRow,
     Snapshot,
     StoredEntry,
@@ -22,6 +25,7 @@ from .store import (
 )
 
 _ROWS = "SELECT session, row, seq, root, place, updated FROM home.sessions"
+_PAGE = 200  # rows read at once where not all are wanted
 _SNAPSHOTS_KEPT = 3
 _SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
 LAST = (1 << 63) - 1  # greater than any sequence number
@@ -168,9 +172,59 @@ def _what(sql: Sql, session: str, part: str) -> str:
 # All sessions -------------------------------------------------------------------------------------
 
 
-def read_rows(sql: Sql) -> list[SessionRow]:
-    """Read all rows, newest activity first."""
-    return [decode_row(*row) for row in sql.rows(f"{_ROWS} ORDER BY updated DESC, session")]
+def read_rows(sql: Sql, wanted: RowFilter = EVERY) -> list[SessionRow]:
+    """Read the rows that are wanted, newest activity first."""
+    terms, values = list[str](), list[str]()
+    for column, text in (("folder", wanted.folder), ("name", wanted.name)):
+        if text:
+            terms.append(f"{column} = ?")
+            values.append(column_text(text))
+    if wanted.begins:
+        terms.append("session >= ? AND session < ?")
+        values += [column_text(wanted.begins), f"{column_text(wanted.begins)}\U0010ffff"]
+    if wanted.has_work:
+        terms.append("has_work = 1")
+    if wanted.is_top:
+        terms.append("root = session")
+    where = f" WHERE {' AND '.join(terms)}" if terms else ""
+    statement = f"{_ROWS}{where} ORDER BY hour DESC, updated DESC, session"
+    if not wanted.most:
+        return [row for row in _decoded(sql.rows(statement, *values)) if wanted.fits(row)]
+    found, page, read = list[SessionRow](), max(wanted.most, _PAGE), 0
+    while len(found) < wanted.most:
+        rows = sql.rows(f"{statement} LIMIT {page} OFFSET {read}", *values)
+        found += [row for row in _decoded(rows) if wanted.fits(row)]
+        read += len(rows)
+        if len(rows) < page:
+            break
+    return found[: wanted.most]
+
+
+def _decoded(rows: Iterable[tuple[Any, ...]]) -> Iterator[SessionRow]:
+    return (decode_row(*row) for row in rows)
+
+
+def read_hours(sql: Sql) -> list[int]:
+    """Read the hours in which sessions were last active, by one look into the index for each."""
+    found = sql.rows(
+        "WITH RECURSIVE known (hour) AS (SELECT min(hour) FROM home.sessions"
+        " UNION ALL SELECT (SELECT min(hour) FROM home.sessions WHERE hour > known.hour)"
+        " FROM known WHERE known.hour IS NOT NULL)"
+        " SELECT hour FROM known WHERE hour IS NOT NULL"
+    )
+    return [int(hour) for (hour,) in found]
+
+
+def complete_listings(sql: Sql) -> None:
+    """Fill in the columns by which rows are found, where an earlier version left them out."""
+    while rows := sql.rows(f"{_ROWS} WHERE hour IS NULL LIMIT {_PAGE}"):
+        for row in _decoded(rows):
+            sql.change(
+                "UPDATE home.sessions SET folder = ?, name = ?, hour = ?, has_work = ?"
+                " WHERE session = ?",
+                *listing_of(row),
+                row.session,
+            )
 
 
 def read_family(sql: Sql, root: str) -> list[SessionRow]:

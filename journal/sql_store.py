@@ -9,10 +9,12 @@ from .chain import Linked
 from .sql import Sql
 from .store import (
     ANSWERS_KEPT,
+    EVERY,
     Loaded,
     Occurrence,
     Position,
     Posted,
+    RowFilter,
     SessionRow,
     Snapshot,
     StoredEntry,
@@ -86,9 +88,13 @@ class SqlStore:
         self.position(session)
         return self._read(session, lambda connection: self._inbox(connection, session))
 
-    def sessions(self) -> list[SessionRow]:
-        """List all sessions, newest activity first."""
-        return self._look(sql.read_rows, [])
+    def sessions(self, wanted: RowFilter = EVERY) -> list[SessionRow]:
+        """List the sessions that are wanted, newest activity first."""
+        return self._look(lambda connection: sql.read_rows(connection, wanted), [])
+
+    def moments(self) -> list[float]:
+        """List the hours in which sessions were last active, in seconds since 1970, the oldest first."""
+        return [hour * _HOUR for hour in self._look(sql.read_hours, [])]
 
     def family(self, root: str) -> list[SessionRow]:
         """List a session that is nobody's subagent, and its subagents with theirs."""

@@ -121,6 +121,51 @@ class SessionRow(Value):
         return self.state == DAMAGED
 
 
+    @property
+    def may_have_work(self) -> bool:
+        """Whether its queue may have something: that is counted when it is left, and not before."""
+        return bool(self.waiting or self.interrupted) or self.state not in _AT_REST
+
+    @property
+    def has_work(self) -> bool:
+        """Whether messages wait or were interrupted in it, as far as the row tells; not of a subagent."""
+        if self.seq == 0 or self.parent or self.state in ("finalizing", "finalized"):
+            return False
+        return bool(self.waiting or self.interrupted) or self.state in ("busy", "leaving")
+
+
+_AT_REST = ("suspended", "finalized")
+
+
+class RowFilter(Value):
+    """Which sessions a list has: all that fit, or the newest, at `most` so many.
+
+    `folder` is that of the session, `begins` the beginning of its id, `name` what a person called it.
+    `has_work`: something waits in its queue. `is_top`: it is nobody's subagent.
+    """
+
+    folder: str = ""
+    begins: str = ""
+    name: str = ""
+    has_work: bool = False
+    is_top: bool = False
+    most: int = 0
+
+    def fits(self, row: SessionRow) -> bool:
+        """Whether a session is in the list, unless it has too many."""
+        return (
+            self.folder in ("", row.folder)
+            and row.session.startswith(self.begins)
+            and self.name in ("", row.name)
+            and (row.has_work or not self.has_work)
+            and not (self.is_top and row.parent)
+        )
+
+
+EVERY = RowFilter()
+"""All sessions."""
+
+
 class Commit(Value):
     """A session's request for durability: entries in order, consumed inbox ids, the row to show.
 
@@ -312,8 +357,12 @@ class Store(Protocol):
         """Read all entries as they are stored, whatever they say, with their hashes (`chain.py`)."""
         ...
 
-    def sessions(self) -> list[SessionRow]:
-        """List all sessions, newest activity first."""
+    def sessions(self, wanted: RowFilter = EVERY) -> list[SessionRow]:
+        """List the sessions that are wanted, newest activity first."""
+        ...
+
+    def moments(self) -> list[float]:
+        """List the hours in which sessions were last active, in seconds since 1970, the oldest first."""
         ...
 
     def family(self, root: str) -> list[SessionRow]:

@@ -21,7 +21,7 @@ from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
 from . import sql
 from .chain import Linked, chained
 from .connection import Connection
-from .encoding import EncodedCommit, encode_row, posted, readable_entries
+from .encoding import EncodedCommit, encode_row, listing_of, posted, readable_entries
 from .sql import Sql
 from .store import (
     Lease,
@@ -129,6 +129,16 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE sessions ADD COLUMN head BLOB NOT NULL DEFAULT x'';
     ALTER TABLE entries ADD COLUMN hash BLOB NOT NULL DEFAULT x'';
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN folder TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN hour INTEGER;
+    ALTER TABLE sessions ADD COLUMN has_work INTEGER NOT NULL DEFAULT 1;
+    CREATE INDEX sessions_hour ON sessions (hour);
+    CREATE INDEX sessions_folder ON sessions (folder, hour);
+    CREATE INDEX sessions_name ON sessions (name) WHERE name <> '';
+    CREATE INDEX sessions_work ON sessions (hour) WHERE has_work = 1;
+    """,
 )
 
 
@@ -181,6 +191,7 @@ def migrate(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> N
         # Another process may have been faster: look again under the write lock.
         for step in range(check_version(connection, migrations), len(migrations)):
             connection.change(migrations[step])
+        sql.complete_listings(connection)
         connection.change(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.change(f"PRAGMA user_version = {NEVER_RELEASED + len(migrations)}")
 
@@ -196,13 +207,14 @@ def insert_session(connection: Connection, row: SessionRow) -> None:
     above = connection.row("SELECT root, place FROM sessions WHERE session = ?", row.parent)
     root, place = above or (row.session, "")
     added = connection.change(
-        "INSERT INTO sessions (session, updated, row, root, place) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
+        "INSERT INTO sessions (session, updated, row, root, place, folder, name, hour, has_work)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         row.session,
         row.updated,
         encode_row(row),
         root,
         row.place or place,
+        *listing_of(row),
     )
     if not added:
         raise session_exists(row.session)
@@ -368,11 +380,13 @@ def _write_row(connection: Connection, commit: EncodedCommit) -> list[Linked] | 
     last, head = found
     links = chained(head, lease.session, commit.entries)
     connection.change(
-        "UPDATE sessions SET seq = ?, head = ?, updated = ?, row = ? WHERE session = ?",
+        "UPDATE sessions SET seq = ?, head = ?, updated = ?, row = ?, folder = ?, name = ?, hour = ?,"
+        " has_work = ? WHERE session = ?",
         commit.check_follows(last),
         links[-1][3] if links else head,
         commit.updated,
         commit.row,
+        *commit.listing,
         lease.session,
     )
     return links

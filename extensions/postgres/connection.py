@@ -42,7 +42,7 @@ except ModuleNotFoundError as missing:
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 
-VERSION = 2
+VERSION = 3
 """The version of the tables that this program writes; see `home.about` for the one that is there."""
 
 _SCHEMA = lazy_pattern(r"[a-z_][a-z0-9_]{0,50}")

@@ -16,7 +16,7 @@ from ...journal import sql
 from ...journal.damage import RowFault, row_faults
 from ...journal.encoding import encode, encode_commit, encode_reply
 from ...journal.lock import Owner
-from ...journal.sql import Sql
+from ...journal.sql import Sql, complete_listings
 from ...journal.sql_store import SqlStore
 from ...journal.store import (
     Commit,
@@ -92,6 +92,7 @@ class PostgresStore(SqlStore):
         with ExitStack() as undo:
             undo.callback(line.close)
             check_about(line.address, line.rows("SELECT version, oldest, number FROM home.about"))
+            line.run(complete_listings)  # a program of an earlier version may have made sessions since
             undo.pop_all()
         return cls(line, PostgresPresence(line, lease, fence), clock)
 

@@ -11,8 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...journal.chain import Linked, chained
-from ...journal.encoding import EncodedCommit, encode_row, posted, readable_entries
-from ...journal.sql import Sql
+from ...journal.encoding import (
+    EncodedCommit,
+    encode_row,
+    listing_of,
+    posted,
+    readable_entries,
+)
+from ...journal.sql import Sql, complete_listings
 from ...journal.store import (
     Lease,
     Posted,
@@ -24,7 +30,13 @@ from ...journal.store import (
 )
 from .connection import VERSION, Raw, errors
 
-SCHEMA = """
+_LISTING = """
+CREATE INDEX ON home.sessions (hour);
+CREATE INDEX ON home.sessions (folder, hour);
+CREATE INDEX ON home.sessions (name) WHERE name <> '';
+CREATE INDEX ON home.sessions (hour) WHERE has_work = 1;
+"""
+SCHEMA = f"""
 CREATE TABLE home.about (version int NOT NULL, oldest int NOT NULL, number int NOT NULL);
 CREATE TABLE home.sessions (
     session text COLLATE "C" PRIMARY KEY,
@@ -36,10 +48,15 @@ CREATE TABLE home.sessions (
     updated float8 NOT NULL,
     state   text NOT NULL,
     row     text NOT NULL,
-    head    bytea NOT NULL DEFAULT ''
+    head    bytea NOT NULL DEFAULT '',
+    folder  text COLLATE "C" NOT NULL DEFAULT '',
+    name    text COLLATE "C" NOT NULL DEFAULT '',
+    hour    bigint,
+    has_work int NOT NULL DEFAULT 1
 ) WITH (fillfactor = 70);
 CREATE INDEX ON home.sessions (root);
 CREATE INDEX ON home.sessions (node) WHERE node <> '';
+{_LISTING}
 CREATE TABLE home.entries (
     session text COLLATE "C" NOT NULL,
     seq     bigint NOT NULL,
@@ -106,7 +123,10 @@ CREATE SEQUENCE home.locks AS int CYCLE;
 
 UPGRADES = {
     1: "ALTER TABLE home.sessions ADD COLUMN head bytea NOT NULL DEFAULT '';"
-    " ALTER TABLE home.entries ADD COLUMN hash bytea NOT NULL DEFAULT ''"
+    " ALTER TABLE home.entries ADD COLUMN hash bytea NOT NULL DEFAULT ''",
+    2: "ALTER TABLE home.sessions ADD COLUMN folder text COLLATE \"C\" NOT NULL DEFAULT '',"
+    " ADD COLUMN name text COLLATE \"C\" NOT NULL DEFAULT '',"
+    f" ADD COLUMN hour bigint, ADD COLUMN has_work int NOT NULL DEFAULT 1; {_LISTING.strip().rstrip(';')}",
 }
 """What brings the tables of a version to the next one, and is passed over by programs of that version."""
 _OLDEST = 1
@@ -127,6 +147,7 @@ def create_tables(raw: Raw) -> bool:
                 for step in range(version, VERSION):
                     raw.rows(UPGRADES[step])
                     raw.rows("UPDATE home.about SET version = %s", step + 1)
+            complete_listings(raw)
             return False
         raw.rows(f'CREATE SCHEMA IF NOT EXISTS "{raw.schema}"')
         raw.rows(SCHEMA)
@@ -143,9 +164,10 @@ def insert_session(raw: Raw, row: SessionRow) -> None:
     text = encode_row(row)
     added = raw.rows(
         "WITH above AS (SELECT root, place FROM home.sessions WHERE session = %s)"
-        " INSERT INTO home.sessions (session, root, place, updated, state, row)"
+        " INSERT INTO home.sessions"
+        " (session, root, place, updated, state, row, folder, name, hour, has_work)"
         " SELECT %s, coalesce((SELECT root FROM above), %s),"
-        " coalesce(nullif(%s, ''), (SELECT place FROM above), ''), %s, %s, %s"
+        " coalesce(nullif(%s, ''), (SELECT place FROM above), ''), %s, %s, %s, %s, %s, %s, %s"
         " ON CONFLICT DO NOTHING RETURNING session",
         row.parent,
         row.session,
@@ -154,6 +176,7 @@ def insert_session(raw: Raw, row: SessionRow) -> None:
         row.updated,
         row.state,
         text,
+        *listing_of(row),
     )
     if not added:
         raise session_exists(row.session)
@@ -235,6 +258,7 @@ class Group:
                 part[-1].state,
                 part[-1].row,
                 self.heads[lease][2] if links[lease] else b"",
+                *part[-1].listing,
             )
             for lease, part in self.parts.items()
         ]
@@ -249,7 +273,7 @@ class Group:
             for commit in part
             for id, reply in commit.consumed
         ]
-        return (*_columns(leases, 9), *_columns(entries, 6), *_columns(read, 4))
+        return (*_columns(leases, 13), *_columns(entries, 6), *_columns(read, 4))
 
     def snapshots(self) -> list[tuple[Lease, tuple[int, bytes]]]:
         """List the newest snapshot of each lease."""
@@ -275,11 +299,14 @@ def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> tuple[list[Any], ..
 _COMMIT = """
 WITH given AS (
     SELECT * FROM unnest(%b::text[], %s::bigint[], %b::text[], %s::bigint[], %s::bigint[],
-        %s::float8[], %b::text[], %b::text[], %b::bytea[])
-    AS given (session, epoch, node, first, number, updated, state, row, head)
+        %s::float8[], %b::text[], %b::text[], %b::bytea[], %b::text[], %b::text[], %s::bigint[],
+        %s::int[])
+    AS given (session, epoch, node, first, number, updated, state, row, head, folder, name, hour,
+        has_work)
 ), kept AS (
     UPDATE home.sessions AS stored SET seq = stored.seq + given.number, updated = given.updated,
-        state = given.state, row = given.row, head = coalesce(nullif(given.head, ''), stored.head)
+        state = given.state, row = given.row, head = coalesce(nullif(given.head, ''), stored.head),
+        folder = given.folder, name = given.name, hour = given.hour, has_work = given.has_work
     FROM given WHERE stored.session = given.session AND stored.epoch = given.epoch
         AND stored.node = given.node
     RETURNING stored.session, stored.epoch, stored.seq - given.number AS before, given.first

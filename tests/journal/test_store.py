@@ -8,11 +8,13 @@ from msgspec.structs import replace
 from support.patience import seconds
 
 from steersman.journal.store import (
+    EVERY,
     REMEMBERED,
     Commit,
     Lease,
     Loaded,
     Occurrence,
+    RowFilter,
     SessionRow,
     Snapshot,
     Store,
@@ -399,6 +401,49 @@ def test_every_field_of_a_row_is_kept(backend, store):
     )
     store.create(row)
     assert backend.reopen(store).sessions()[0] == row
+
+
+WANTED = [
+    EVERY,
+    RowFilter(folder="/a"),
+    RowFilter(folder="/\udcff"),
+    RowFilter(folder="/nowhere"),
+    RowFilter(name="the one"),
+    RowFilter(begins="s1"),
+    RowFilter(begins="s%"),
+    RowFilter(has_work=True),
+    RowFilter(has_work=True, folder="/a"),
+    RowFilter(is_top=True),
+    RowFilter(most=3),
+    RowFilter(most=2, folder="/a", is_top=True),
+    RowFilter(most=400),
+]
+"""Lists that somebody wants."""
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
+def test_a_list_has_what_is_wanted(store, make, wanted: RowFilter) -> None:
+    """All that fits, and nothing else, the newest first; also when a session has changed since."""
+    for number in range(2, 300):
+        row = SessionRow(
+            session=f"s{number}",
+            folder=("/a", "/b", "/\udcff")[number % 3],
+            state=("suspended", "idle", "busy", "finalized")[number % 4],
+            seq=number % 2,
+            updated=1000.0 * (number * 7 % 300),
+            waiting=int(number % 5 == 0),
+            parent="s2" if number % 6 == 5 else "",
+        )
+        store.create(row)
+    lease = claimed(store)
+    row = replace(make.row("s1"), name="the one", folder="/a", waiting=1, updated=5e8, seq=1)
+    entry = StoredEntry(seq=1, time=5e8, data={"kind": "x"})
+    assert store.commit([Commit(lease=lease, entries=(entry,), row=row)]) == [True]
+    rows = sorted(store.sessions(), key=lambda row: (-row.updated, row.session))
+    assert len(rows) == 299
+    fitting = [row for row in rows if wanted.fits(row)]
+    assert store.sessions(wanted) == (fitting[: wanted.most] if wanted.most else fitting)
+    assert store.moments() == sorted({row.updated // 3600 * 3600 for row in rows})
 
 
 def test_an_occurrence_is_noted_once(backend, store):

@@ -7,6 +7,14 @@ import apsw
 _BEFORE_PLACES = """
     ALTER TABLE sessions DROP COLUMN head;
     ALTER TABLE entries DROP COLUMN hash;
+    DROP INDEX sessions_hour;
+    DROP INDEX sessions_folder;
+    DROP INDEX sessions_name;
+    DROP INDEX sessions_work;
+    ALTER TABLE sessions DROP COLUMN folder;
+    ALTER TABLE sessions DROP COLUMN name;
+    ALTER TABLE sessions DROP COLUMN hour;
+    ALTER TABLE sessions DROP COLUMN has_work;
     DROP INDEX sessions_root;
     DROP INDEX sessions_node;
     DROP INDEX inbox_settled;

@@ -20,7 +20,7 @@ from support.until import until
 from steersman.extensions.postgres.connection import without_password
 from steersman.extensions.postgres.store import PostgresStore
 from steersman.journal.commitment import COMMIT_TIMEOUT
-from steersman.journal.store import Lease, Occurrence, SessionRow, Watch
+from steersman.journal.store import Lease, Occurrence, RowFilter, SessionRow, Watch
 from steersman.journal.writer import Result, Writer
 from steersman.machines.errors import (
     StoreError,
@@ -397,6 +397,26 @@ def test_a_later_version_that_earlier_ones_can_use_is_opened(postgres_server, po
     schema = postgres_url.partition("schema=")[2]
     postgres_server.execute(f'UPDATE "{schema}".about SET version = 9')
     assert opened(postgres_url).sessions() == []
+
+
+def test_sessions_of_an_earlier_version_are_listed(postgres_server, postgres_url, opened):
+    """The columns by which rows are found are made and filled in by `home init`, and at each opening."""
+    schema = postgres_url.partition("schema=")[2]
+    store = opened(postgres_url)
+    for name in ("s1", "s2"):
+        store.create(SessionRow(session=name, folder=f"/{name}", name=f"the {name}", updated=9e8))
+    columns = ("folder", "name", "hour", "has_work")
+    dropped = ", ".join(f"DROP COLUMN {column}" for column in columns)
+    postgres_server.execute(f'ALTER TABLE "{schema}".sessions {dropped}')
+    postgres_server.execute(f'UPDATE "{schema}".about SET version = 2')
+    with pytest.raises(StoreError, match="version 2"):
+        opened(postgres_url)
+    assert not PostgresStore.make_home(postgres_url)
+    found = opened(postgres_url)
+    assert [row.session for row in found.sessions(RowFilter(folder="/s1"))] == ["s1"]
+    postgres_server.execute(f"UPDATE \"{schema}\".sessions SET hour = NULL, name = ''")
+    assert found.sessions(RowFilter(name="the s2")) == []
+    assert [row.session for row in opened(postgres_url).sessions(RowFilter(name="the s2"))] == ["s2"]
 
 
 @pytest.mark.parametrize(
