@@ -181,7 +181,11 @@ class Ledger:
             self.environment.journal.append(
                 StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record, posted
             )
-        effects = self._begin_early(decision, reply_to)
+        waits = self._early > self._outbox.durable  # one call is ahead of the disk, not a chain
+        for effect in () if waits else decision.early:
+            self._perform(effect, reply_to)
+        effects = (decision.early if waits else ()) + decision.effects
+        self._early = self.record.seq if decision.early else self._early
         if effects or decision.facts:
             held = OutboxItem(
                 seq=self.record.seq,
@@ -197,22 +201,6 @@ class Ledger:
                 self.wake(name)
         self.committed(self._outbox.durable)
         return None
-
-    def _begin_early(
-        self, decision: Decision, reply_to: ActorRef[Any] | None
-    ) -> tuple[m.Effect, ...]:
-        """Begin the early effects, unless some of before are not durable; return what has to wait.
-
-        So a disk that is slow holds up a chain of answers and calls at its second call.
-        """
-        if not decision.early:
-            return decision.effects
-        before, self._early = self._early, self.record.seq
-        if before > self._outbox.durable:
-            return decision.early + decision.effects
-        for effect in decision.early:
-            self._perform(effect, reply_to)
-        return decision.effects
 
     def _folded(
         self, entries: tuple[e.Entry, ...]

@@ -12,13 +12,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..gateway.client import SessionClient
-from ..gateway.home.home import find_session, named_session, refuse_run
+from ..gateway.home.home import find_in, named_session, refuse_run
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.reach import server_of
 from ..gateway.session_info import SessionChoice, choices_of, chosen, fits, numbered
 from ..gateway.wording.redaction import redactor_of
-from ..journal.store import Store
+from ..journal.store import RowFilter, Store
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.permission_mode import mode_named
 from ..workflows.config import load
@@ -91,13 +91,13 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
 def _named(store: Store, options: ChatOptions, folder: Path) -> str:
     """Return the id of the session that the options name; empty if they name none."""
     if options.resume:
-        return find_session(store.sessions(), options.resume).session
+        return find_in(store, options.resume).session
     if not options.is_newest:
         return ""
     ours = [
         row
-        for row in store.sessions()
-        if row.folder == str(folder) and not (row.parent or row.workflow)
+        for row in store.sessions(RowFilter(folder=str(folder), is_top=True))
+        if not row.workflow
         # One that crashed before its first entry is empty.
         if row.seq > 0 and row.state != "finalized"
     ]

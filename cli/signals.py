@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..gateway.client import SessionClient
 from ..gateway.interface import ChatSession
 from ..journal.store import SessionRow
-from ..machines.errors import StoreError
+from ..machines.errors import StoreError, UnknownSession
 from ..workflows.paths import Paths
 
 if TYPE_CHECKING:
@@ -33,11 +33,10 @@ def farewell(conversation: ChatSession, paths: Paths, *, is_kept: bool = True) -
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."
     try:
-        rows = conversation.store.sessions()
-    except StoreError:  # it was reported when it happened
+        row = conversation.store.row(conversation.session)
+    except (StoreError, UnknownSession):  # a fault was reported when it happened
         return ""
-    row = next((row for row in rows if row.session == conversation.session), None)
-    return saved_line(row, paths) if row is not None else ""
+    return saved_line(row, paths)
 
 
 def _typed(paths: Paths, command: str) -> str:

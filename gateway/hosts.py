@@ -22,7 +22,7 @@ from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from .client import SessionClient
 from .events.contract import ChangedEvent, Event
-from .home.home import existing_folder, find_session, refuse_run
+from .home.home import existing_folder, find_in, refuse_run
 from .host.host import Host
 from .host.router import EventBus
 from .launch_options import LaunchOptions
@@ -228,7 +228,7 @@ class Hosts:
         try:
             return self.store.load(session).row
         except SteersmanError:
-            return find_session(self.store.sessions(), session)
+            return find_in(self.store, session)
 
     def suspend(self) -> None:
         """Suspend every session, and open none any more. Idempotent."""

@@ -45,7 +45,7 @@ from .commands.talk import smalltalk
 from .events.contract import Event as EventFields
 from .events.contract import is_receipt
 from .follow import LOOK, Event, Follower, OutcomesElsewhere
-from .home.home import existing_folder, find_session, refuse_run, store_at
+from .home.home import existing_folder, find_in, refuse_run, store_at
 from .host.host import Host
 from .launch_options import LaunchOptions
 from .outcome import Outcome, Outcomes, later
@@ -822,7 +822,7 @@ class Home:
         instructions. Raises `UsageError` for an unknown session, one that lacks a tool, or a run.
         """
         host = self._host
-        row = find_session(await asyncio.to_thread(host.store.sessions), session)
+        row = await asyncio.to_thread(find_in, host.store, session)
         refuse_run(row)
         if row.state == "finalized":
             raise UsageError(f"session `{row.session}` is finalized", _NEXT[_FINALIZED])
@@ -849,7 +849,7 @@ class Home:
         Raises `UsageError` for one that no program has open, which `resume` takes up.
         """
         host = self._host
-        row = find_session(await asyncio.to_thread(host.store.sessions), session)
+        row = await asyncio.to_thread(find_in, host.store, session)
         if (here := self._open_handle(row.session)) is not None:
             return here
         elsewhere = SessionElsewhere(SessionReach(*self._places, host.store), row.session)
@@ -900,7 +900,7 @@ class Home:
         from .replay.replay import ReplayOptions
 
         host = self._host
-        row = find_session(await asyncio.to_thread(host.store.sessions), session)
+        row = await asyncio.to_thread(find_in, host.store, session)
         options = ReplayOptions(
             since=since,
             model=model,

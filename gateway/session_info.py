@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ..journal.lock import Owner
-from ..journal.store import SessionRow, Store
-from ..machines.errors import UsageError
+from ..journal.store import RowFilter, SessionRow, Store
+from ..machines.errors import UnknownSession, UsageError
 from ..machines.value import Value
 from .wording.formats import age
 from .wording.redaction import Redactor
@@ -69,12 +70,21 @@ class SessionInfo(Value):
     updated: float
 
 
-def listed(store: Store, is_here: Callable[[str], bool] = lambda _: False) -> list[SessionInfo]:
+def listed(
+    store: Store, is_here: Callable[[str], bool] = lambda _: False, most: int = 0
+) -> list[SessionInfo]:
     """List the sessions of a home that have begun or are open, with subagents'.
 
-    Those that need a person come first, then the newest. `is_here` says which this program has open.
+    Those that need a person come first, then the newest. `is_here` says which this program has open. Of
+    those that no program has open the newest are listed, at `most` so many; 0: all, with all below.
     """
-    owners, rows = store.owners(), store.sessions()
+    owners, rows = store.owners(), store.sessions(RowFilter(is_top=bool(most), most=most))
+    if most:
+        known = {row.session for row in rows}
+        for session in owners.keys() - known:
+            with suppress(UnknownSession):  # it was deleted meanwhile
+                rows.append(store.row(session))
+        rows.sort(key=lambda row: (-row.updated, row.session))
     below = Counter[str]()
     for row in rows:
         if row.parent and row.session in owners:
@@ -187,8 +197,8 @@ class SessionChoice(Value):
 def resumable(store: Store, redactor: Redactor, here: str) -> list[SessionChoice]:
     """Return the sessions in the folder of session `here` that no program has open, newest first."""
     folder = store.load(here).row.folder
-    rows = [row for row in store.sessions() if row.session != here and row.folder == folder]
-    return choices_of(store, redactor, rows)
+    rows = store.sessions(RowFilter(folder=folder, is_top=True))
+    return choices_of(store, redactor, [row for row in rows if row.session != here])
 
 
 def choices_of(store: Store, redactor: Redactor, rows: Sequence[SessionRow]) -> list[SessionChoice]:

@@ -52,6 +52,7 @@ def salvaged(database: bytes, log: bytes) -> SalvagedRows:
                 6,
                 8,
                 9,
+                13,
             ):
                 known = found.rows.get(session)
                 if known is None or known[3] <= seq:

@@ -94,7 +94,8 @@ class SqlStore:
 
     def moments(self) -> list[float]:
         """List the hours in which sessions were last active, in seconds since 1970, the oldest first."""
-        return [hour * _HOUR for hour in self._look(sql.read_hours, [])]
+        nothing: list[int] = []
+        return [hour * _HOUR for hour in self._look(sql.read_hours, nothing)]
 
     def family(self, root: str) -> list[SessionRow]:
         """List a session that is nobody's subagent, and its subagents with theirs."""

@@ -120,7 +120,6 @@ class SessionRow(Value):
         """Whether the row cannot be read: it has only what the store knows of it by itself."""
         return self.state == DAMAGED
 
-
     @property
     def may_have_work(self) -> bool:
         """Whether its queue may have something: that is counted when it is left, and not before."""

@@ -211,7 +211,7 @@ def _list(*, as_json: bool) -> None:
     paths, now = Paths.of(os.environ), time.time()
     there = Trash(paths.state)
     with stored(os.environ) as store:
-        moments = moments_of(store.sessions(), there)
+        moments = moments_of(store, there)
     marks = [mark for mark in there.marks().values() if not mark.is_restored]
     redactor = redactor_of(os.environ)
     views = [redactor.data(_view(mark, mark.left(moments, now))) for mark in marks]

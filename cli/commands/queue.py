@@ -17,7 +17,6 @@ from ...gateway.commands.command import DECLARED
 from ...gateway.events.contract import AcceptedEvent
 from ...gateway.events.translation import queue_view
 from ...gateway.home.home import SHORTEST_ID
-from ...gateway.home.retention import is_saved
 from ...gateway.outcome import Outcome
 from ...gateway.reach import SessionReach
 from ...gateway.views.saved_queues import Saved, read_saved
@@ -28,7 +27,7 @@ from ...journal.codec import decode_entry
 from ...journal.entries import ToolRefused
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import load_record, recovered
-from ...journal.store import SessionRow, Store
+from ...journal.store import RowFilter, SessionRow, Store
 from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
 from ...machines.lifecycles import RUN
@@ -134,7 +133,7 @@ def _either(place: str, session: str) -> str:
 def _list_saved(*, as_json: bool) -> None:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
     with stored(os.environ) as store:
-        rows = [row for row in store.sessions() if is_saved(row)]
+        rows = store.sessions(RowFilter(has_work=True))
         rows = [row for row in rows if not store.is_owned(row.session)]
         saved = list[Saved]()
         for row in rows:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ...gateway.commands.session import clean_name, finalize, rename
-from ...gateway.home.home import find_session, named_session, open_store
+from ...gateway.home.home import find_in, named_session, open_store
 from ...gateway.home.retention import delete, family, queues_folder
 from ...gateway.host.host import Host
 from ...gateway.host.offline_writer import writing
@@ -279,9 +279,8 @@ def delete_session(
     config = load(paths, Path.cwd(), os.environ)
     queues = queues_folder(paths, config)
     with closing(open_store(paths)) as store:
-        rows = store.sessions()
-        row = find_session(rows, session)
-        below = len(family(rows, row.session)) - 1
+        row = find_in(store, session)
+        below = len(family(store, row.session)) - 1
         if not yes and sys.stdin.isatty():
             called = f' "{redactor_of(os.environ).line(row.name)}"' if row.name else ""
             others = f" and {below} of its subagents" if below else ""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ import typer
 
 from ...gateway.commands.command import Command, CommandCall, Parameter
 from ...gateway.events.contract import ReceiptEvent
-from ...gateway.home.home import find_session, named_session
+from ...gateway.home.home import find_in, named_session
 from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import rejected_text
 from ...journal.store import SessionRow, Store
@@ -161,9 +162,9 @@ def session_here(store: Store, name: str) -> SessionRow:
     """
     if name:
         return named_session(store, name)
-    rows = store.sessions()
-    here = [row for row in rows if row.folder == str(Path.cwd())]
-    return find_session(here if any(row.seq for row in here) else rows, "last")
+    with suppress(UsageError):
+        return find_in(store, "last", Path.cwd())
+    return find_in(store, "last")
 
 
 def find_for_listing(store: Store, name: str) -> SessionRow | None:
@@ -171,10 +172,13 @@ def find_for_listing(store: Store, name: str) -> SessionRow | None:
 
     Raises `UsageError` for a name that no session has.
     """
-    if name in ("", "last") and not any(row.seq and not row.parent for row in store.sessions()):
-        warn("There is no session yet; `steersman chat` starts one.")
-        return None
-    return session_here(store, name)
+    try:
+        return session_here(store, name)
+    except UsageError:
+        if name not in ("", "last"):
+            raise
+    warn("There is no session yet; `steersman chat` starts one.")
+    return None
 
 
 def show_receipt(receipt: ReceiptEvent, *, as_json: bool) -> int:

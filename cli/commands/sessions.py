@@ -59,21 +59,29 @@ from .session_replay import replay_session
 
 _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
 _TURN = lazy_pattern(r"t?\d{1,7}")
+SHOWN = 200
+"""Sessions in a table, if nothing else is said."""
 _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 
 
 def list_sessions(
+    limit: Annotated[int, option("N", "How many to show; if left out, 200, or in JSON all.")] = 0,
     with_size: Annotated[bool, flag("--size", "Show the disk usage of each.")] = False,
     as_json: Json = False,
 ) -> None:
     """List sessions, newest first.
 
+    Those that a program has open are always listed.
+
     Example: steersman sessions list --json
     """
+    most = limit if limit > 0 else 0 if as_json else SHOWN
     redactor = redactor_of(os.environ)
     trashed = Trash(Paths.of(os.environ).state).holds("session")
     with stored(os.environ) as store:
-        found = [info for info in listed(store) if trashed.get(info.id) != info.updated]
+        found = listed(store, most=most and most + 1)
+        is_more = most > 0 and len(found) > most
+        found = [info for info in found[: most or None] if trashed.get(info.id) != info.updated]
         owners = store.owners() if as_json else {}
         sizes = disk_use(store, storage_of(Paths.of(os.environ), os.environ)) if with_size else {}
     for info in found:
@@ -100,6 +108,8 @@ def list_sessions(
             for texts, info in zip(cells, shown, strict=True)
         ]
     show_table(head, cells, _SHRINKING, ("AGENT",))
+    if is_more:
+        warn(f"These are the newest {len(shown)}; `--limit N` shows more.")
     for info in shown:
         if info.workflow and info.interrupted and info.open == "no":
             name = redactor.line(info.workflow)
@@ -208,13 +218,12 @@ def search_sessions(
 
 def _found(store: Store, text: str, redactor: Redactor) -> Iterator[dict[str, Any]]:
     """Find a text; of a message that has it in a secret the redacted beginning is shown."""
-    rows = {row.session: row for row in store.sessions()}
-    for row in rows.values():
+    for row in store.sessions():
         if text.casefold() in row.name.casefold():
             at = {"session": row.session, "name": row.name, "folder": row.folder}
             yield {**at, "seq": 0, "time": iso(row.updated), "role": "name", "text": row.name}
     for session, stored_entry in store.search(text):
-        row = rows[session]
+        row = store.row(session)
         at = {"session": session, "name": row.name, "folder": row.folder}
         for role, said in _said(stored_entry):
             if text.casefold() in said.casefold():

@@ -393,11 +393,10 @@ class AcpAgent:
 
 def _resumed(host: Host, name: str, servers: Sequence[McpServer]) -> SessionClient:
     """Resume a session that is not finalized. Raises `SteersmanError`."""
-    rows = host.store.sessions()
-    if any(row.session == name and row.state == "finalized" for row in rows):
+    row = host.store.row(name)
+    if row.state == "finalized":
         raise UsageError(f"session `{name}` is finalized", "begin a new one")
-    for row in (known for known in rows if known.session == name):
-        refuse_run(row)
+    refuse_run(row)
     return host.resume(name, servers)
 
 

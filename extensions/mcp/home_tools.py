@@ -30,7 +30,7 @@ from ...gateway.commands.command import CommandCall
 from ...gateway.commands.talk import answer, stop
 from ...gateway.events.contract import Event, ReceiptEvent
 from ...gateway.follow import Batch, Follower
-from ...gateway.home.home import find_session, named_session
+from ...gateway.home.home import find_in, named_session
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.outcome import StoredOutcome, later
@@ -274,10 +274,9 @@ class HomeTools:
         """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
         if name != "last":
             return named_session(store, name)
-        rows = store.sessions()
         with suppress(UsageError):
-            return find_session(rows, name, self._folder)
-        return find_session(rows, name)
+            return find_in(store, name, self._folder)
+        return find_in(store, name)
 
     def _shown(self, data: Any) -> Json:
         """Take secrets and terminal escapes out of data."""

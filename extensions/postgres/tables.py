@@ -126,7 +126,7 @@ UPGRADES = {
     " ALTER TABLE home.entries ADD COLUMN hash bytea NOT NULL DEFAULT ''",
     2: "ALTER TABLE home.sessions ADD COLUMN folder text COLLATE \"C\" NOT NULL DEFAULT '',"
     " ADD COLUMN name text COLLATE \"C\" NOT NULL DEFAULT '',"
-    f" ADD COLUMN hour bigint, ADD COLUMN has_work int NOT NULL DEFAULT 1; {_LISTING.strip().rstrip(';')}",
+    f" ADD COLUMN hour bigint, ADD COLUMN has_work int NOT NULL DEFAULT 1; {_LISTING}",
 }
 """What brings the tables of a version to the next one, and is passed over by programs of that version."""
 _OLDEST = 1

@@ -12,6 +12,7 @@ from ...actors.decisions.reverting import answer_of, asking, elsewhere, ending_o
 from ...journal.entries import RevertBegun
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord, apply_to_reverts
+from ...journal.store import RowFilter
 from ...machines import protocol as m
 from ...workspace.workspace import FileChange
 from ..client import SessionClient
@@ -117,8 +118,8 @@ def _before(client: SessionClient, record: SessionRecord) -> str:
         return f"Changes of the session that this one continues: {back}."
     if record.turns:
         return ""
-    for row in client.store.sessions():
-        if row.folder == record.folder and row.seq and not row.parent and row.session != record.id:
+    for row in client.store.sessions(RowFilter(folder=record.folder, is_top=True)):
+        if row.seq and row.session != record.id:
             back = f"`steersman sessions revert {row.session}`"
             return f"Changes of the previous session: {back}."
     return ""
@@ -193,13 +194,10 @@ def diff(
 
 def _owner(client: SessionClient) -> str:
     """Return the ancestor whose turns have a subagent's changes; empty if the session has its own."""
-    parents = {row.session: row.parent for row in client.store.sessions()}
-    owner = parents.get(client.session, "")
-    if not owner or not client.files.are_kept or client.files.diff():
+    row = client.store.row(client.session)
+    if not row.parent or not client.files.are_kept or client.files.diff():
         return ""
-    while parents.get(owner):
-        owner = parents[owner]
-    return owner
+    return row.root
 
 
 def _word(change: FileChange) -> str:

@@ -14,7 +14,7 @@ from ...machines.errors import SteersmanError, UsageError
 from ...ports.tools.text import counted
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
-from ..home.home import SHORTEST_ID, find_session, refuse_run
+from ..home.home import SHORTEST_ID, find_in, refuse_run
 from ..views.queue_file import read_file, write_file
 from ..views.saved_queues import WIDE, Saved, SavedQueues, choices
 from ..wording.acknowledgement import waiting_text
@@ -239,7 +239,7 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
         data = {"reason": "several", "saved": saved}
         return Reply(ok=False, data=data, text="\n".join(lines))
     try:
-        row = find_session(saved_queues.store.sessions(), name)
+        row = find_in(saved_queues.store, name)
         return None if row.session == client.session else saved_queues.of(row)
     except SteersmanError as error:
         return _refused(error)

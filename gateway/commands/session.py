@@ -10,7 +10,7 @@ from ...machines import protocol as m
 from ...machines.errors import SteersmanError
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
-from ..home.home import find_session, refuse_run
+from ..home.home import candidates, find_session, refuse_run
 from ..recall import recalled
 from ..session_info import SessionChoice, chosen, numbered, resumable
 from ..views.session_file import exported, markdown, write_new
@@ -90,9 +90,10 @@ def resume(
         return _listed(resumable(store, client.view.redactor, here))
     if session == here:
         return Reply(ok=False, text=f"This is session {here}. `/resume` lists the others.")
-    rows = [row for row in store.sessions() if row.seq and row.session != here and not row.parent]
     try:
-        wanted = find_session(rows, chosen(resumable(store, client.view.redactor, here), session))
+        name = chosen(resumable(store, client.view.redactor, here), session)
+        rows = (row for row in candidates(store, name) if row.session != here)
+        wanted = find_session([row for row in rows if row.seq and not row.parent], name)
         refuse_run(wanted)
         client.switch(wanted.session)
     except SteersmanError as error:

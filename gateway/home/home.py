@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ...journal.sqlite import SqliteStore
-from ...journal.store import SessionRow, Store
+from ...journal.store import RowFilter, SessionRow, Store
 from ...machines.errors import StoreError, UnknownSession, UsageError
 from ...machines.lifecycles import RUN
 from ...workflows.home_folder import expanded
@@ -17,6 +17,7 @@ from ...workflows.paths import Paths, make_private
 from ...workflows.plugins import STORES
 from ...workflows.registry import EXTENSIONS
 
+_NEWEST = 50
 SHORTEST_ID = 6
 """Digits from which on a number is the id of a session, not the number of a message."""
 
@@ -86,11 +87,27 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
 
+def find_in(store: Store, name: str, folder: Path | None = None) -> SessionRow:
+    """Find a session of a store in the same way, and read no more rows than that takes."""
+    return find_session(candidates(store, name, folder), name, folder)
+
+
+def candidates(store: Store, name: str, folder: Path | None = None) -> list[SessionRow]:
+    """Read the rows that a name can mean, newest first."""
+    if name != "last":
+        return store.sessions(RowFilter(begins=name)) or store.sessions(RowFilter(name=name))
+    newest = RowFilter(folder=str(folder or ""), is_top=True, most=_NEWEST)
+    rows = store.sessions(newest)
+    if all(row.seq == 0 or row.state == "finalized" or row.is_damaged for row in rows):
+        return store.sessions(replace(newest, most=0))
+    return rows
+
+
 def named_session(store: Store, name: str) -> SessionRow:
     """Find a session of a store in the same way; a full id is found without reading all rows."""
     with suppress(UnknownSession, UsageError):
         return whole_row(store, store.row(name))
-    return whole_row(store, find_session(store.sessions(), name))
+    return whole_row(store, find_in(store, name))
 
 
 def whole_row(store: Store, row: SessionRow) -> SessionRow:

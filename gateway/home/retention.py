@@ -7,13 +7,13 @@ what a person deletes by name is deleted at once.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...journal.store import SessionRow, Store
-from ...machines.errors import StoreBusy, UnknownSession
+from ...journal.store import RowFilter, SessionRow, Store
+from ...machines.errors import StoreBusy, UnknownSession, UsageError
 from ...machines.value import Value
 from ...workflows.config import Config
 from ...workflows.home_folder import expanded
@@ -21,7 +21,7 @@ from ...workflows.home_place import Storage
 from ...workflows.paths import Paths
 from ...workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ..host.offline_writer import claimed
-from .trash import HOUR, NEVER, Kind, Thing, Trash, known_age
+from .trash import HOUR, NEVER, Kind, Thing, Trash, is_older
 
 if TYPE_CHECKING:
     from ..host.host import Host
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # Deletion of a session ----------------------------------------------------------------------------
 
 
-def family(rows: list[SessionRow], session: str) -> list[str]:
+def family(store: Store, session: str) -> list[str]:
     """Return a session and all its descendants, parents first."""
-    found = [session]
+    rows, found = store.family(store.row(session).root), [session]
     for parent in found:
         found += [row.session for row in rows if row.parent == parent and row.session not in found]
     return found
@@ -43,7 +43,7 @@ def delete(store: Store, storage: Storage, queues: Path, session: str) -> tuple[
     Deletes the journals, the outputs, the copies of the queues and the copies of files. Raises
     `StoreBusy` if a live process has one of the sessions open: then nothing is deleted.
     """
-    ids = family(store.sessions(), session)
+    ids = family(store, session)
     with ExitStack() as held:
         leases = [held.enter_context(claimed(store, member)) for member in ids]
         for lease in reversed(leases):  # children first: a parent that remains can be deleted again
@@ -62,16 +62,9 @@ def queues_folder(paths: Paths, config: Config) -> Path:
 # What goes to the trash ---------------------------------------------------------------------------
 
 
-def is_saved(row: SessionRow) -> bool:
-    """Whether a session has waiting or interrupted items, as far as its row tells."""
-    if row.seq == 0 or row.parent or row.state in ("finalizing", "finalized"):
-        return False
-    return bool(row.waiting or row.interrupted) or row.state in ("busy", "leaving")
-
-
-def moments_of(rows: Sequence[SessionRow], trash: Trash) -> list[float]:
+def moments_of(store: Store, trash: Trash) -> list[float]:
     """Return the recorded moments of a home by which ages are measured; see `trash.known_age`."""
-    return [*trash.starts(), *(moment for row in rows for moment in (row.created, row.updated))]
+    return [*trash.starts(), *store.moments()]
 
 
 class Swept(Value):
@@ -96,14 +89,19 @@ class Retention:
         self._storage = host.runtime.shared.storage
         self._now, self._by_age, self._stops = now, by_age, stops
         self._hours = host.config.auto_queue.persistence.retention_hours
-        self._rows = host.store.sessions()
-        self._moments = moments_of(self._rows, self._trash)
-        self._saved = {row.session for row in self._rows if is_saved(row) or row.is_damaged}
+        self._moments = moments_of(host.store, self._trash)
 
-    @property
-    def _used(self) -> dict[str, float]:
-        """When each session was last used."""
-        return {row.session: row.updated for row in self._rows}
+    def _row(self, session: str) -> SessionRow | None:
+        """Return the row of a session; none if there is no such session any more."""
+        try:
+            return self._host.store.row(session)
+        except (UnknownSession, UsageError):
+            return None
+
+    def _used(self, session: str) -> float:
+        """When a session was last used; 0 if it is no more."""
+        row = self._row(session)
+        return row.updated if row is not None else 0.0
 
     def copies(self) -> Swept:
         """Sweep the copies of files: those that were not used for long, and the oldest over the budget.
@@ -122,35 +120,44 @@ class Retention:
         far = (
             beyond(place, kept, lambda found: found.session not in over, 2 * budget) if over else ()
         )
-        known = self._used
-        used = {found.session: max(found.time, known.get(found.session, 0.0)) for found in kept}
+        used = {found.session: max(found.time, self._used(found.session)) for found in kept}
         return self._sweep("copies", used, lambda name: forget(place, [name]), over, far)
 
     def outputs(self) -> Swept:
         """Sweep the long outputs, also of sessions that no longer exist."""
         place = self._storage.outputs
         folders = [folder.name for folder in place.iterdir()] if place.is_dir() else []
-        known = self._used
-        used = {name: known.get(name, 0.0) for name in folders}
+        used = {name: self._used(name) for name in folders}
         return self._sweep("outputs", used, lambda name: _remove(place / name))
 
     def sessions(self) -> Swept:
         """Sweep the sessions that are finalized, each with its subagents."""
-        ended = [row for row in self._rows if row.state == "finalized" and not row.parent]
-        used = {row.session: row.updated for row in ended}
+        used = {row.session: row.updated for row in self._ended()}
         store, storage = self._host.store, self._storage
         queues = queues_folder(self._host.paths, self._host.config)
         return self._sweep("session", used, lambda name: delete(store, storage, queues, name)[1])
 
     def thin(self) -> None:
         """Drop old snapshots of sessions that were not used for long; they only save time."""
-        owners = self._host.store.owners()
+        store, seconds = self._host.store, self._hours * HOUR
+        owners = store.owners()
         old = [
-            name
-            for name, used in self._used.items()
-            if name not in owners and known_age(used, self._moments, self._now) > self._hours * HOUR
+            row.session
+            for row in store.sessions()
+            if row.session not in owners
+            and is_older(row.updated, self._moments, self._now, seconds)
         ]
-        self._host.store.thin(old)
+        store.thin(old)
+
+    def _ended(self) -> list[SessionRow]:
+        """List the finalized sessions; unless age matters, only those that are in the trash already."""
+        if self._by_age:
+            rows = self._host.store.sessions(RowFilter(is_top=True))
+        else:
+            marked = self._trash.marks().values()
+            found = [self._row(mark.thing.of) for mark in marked if mark.thing.kind == "session"]
+            rows = [row for row in found if row is not None]
+        return [row for row in rows if row.state == "finalized" and not row.parent]
 
     def _sweep(
         self,
@@ -160,7 +167,8 @@ class Retention:
         over: Collection[str] = (),
         far: Collection[str] = (),
     ) -> Swept:
-        folders = {row.session: row.folder for row in self._rows}
+        rows = {name: self._row(name) for name in used}
+        folders = {name: row.folder for name, row in rows.items() if row is not None}
         things = [
             Thing(kind=kind, of=name, used=time, where=folders.get(name, ""))
             for name, time in used.items()
@@ -182,7 +190,9 @@ class Retention:
 
     def _is_needed(self, session: str) -> bool:
         """Whether all that a session has must stay: it is open, or can be resumed."""
-        return session in self._saved or self._host.store.is_owned(session)
+        row = self._row(session)
+        is_kept = row is not None and (row.has_work or row.is_damaged)
+        return is_kept or self._host.store.is_owned(session)
 
 
 def _remove(folder: Path) -> int:

@@ -33,7 +33,7 @@ Reason = Literal["age", "budget"]
 def known_age(since: float, moments: Iterable[float], now: float) -> float:
     """Return for how many seconds the home was in use after `since`; the only measure of age. Pure.
 
-    `moments` were written down when something happened: the starts of the home, and the first and last
+    `moments` were written down when something happened: the starts of the home, and the hour of the last
     entry of each session. The clock adds nothing to them: `now` only passes over those that are ahead
     of it. Of the time between two moments a day counts at most. So one look at a clock makes nothing
     older, whatever it shows; a clock that leapt while something was written down adds a day at most,
@@ -42,6 +42,11 @@ def known_age(since: float, moments: Iterable[float], now: float) -> float:
     """
     known = sorted({since, *(moment for moment in moments if since < moment <= now)})
     return sum(min(after - before, DAY) for before, after in pairwise(known))
+
+
+def is_older(since: float, moments: Iterable[float], now: float, seconds: float) -> bool:
+    """Whether the home was in use for more than so many seconds after `since`. Pure."""
+    return now - since > seconds and known_age(since, moments, now) > seconds
 
 
 class Thing(Value):
@@ -186,7 +191,7 @@ class Trash:
             since = thing.used if mark is None else max(thing.used, mark.since)
             if thing.of in over:
                 new.append((thing, "budget"))
-            elif known_age(since, moments, now) > hours * HOUR:
+            elif is_older(since, moments, now, hours * HOUR):
                 new.append((thing, "age"))
         for mark in marks.values():  # of what is no longer there
             self.take_out(mark.thing)

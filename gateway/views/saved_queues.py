@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.recovery import is_cut_off, last_sign, load_record
-from ...journal.store import SessionRow, Store
+from ...journal.store import RowFilter, SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
 from ..events.translation import EventPublisher, calls_in, item_view
-from ..home.retention import is_saved, moments_of
+from ..home.retention import moments_of
 from ..home.trash import Thing, Trash
 from ..wording.formats import age, call_words, iso, item_line, one_line
 
@@ -115,9 +115,8 @@ class SavedQueues:
 
         Yields a sentence about each that has items.
         """
-        rows = self.store.sessions()
-        moments = moments_of(rows, self._trash)
-        saved = {row.session: row for row in rows if is_saved(row)}
+        moments = moments_of(self.store, self._trash)
+        saved = {row.session: row for row in self.store.sessions(RowFilter(has_work=True))}
         things = [
             Thing(kind="queue", of=row.session, used=row.updated, where=row.folder)
             for row in saved.values()
@@ -153,9 +152,8 @@ def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]
     passed over: the list of sessions names it.
     """
     trashed = trash.holds("queue")
-    for row in store.sessions():
-        is_here = is_saved(row) and folder in ("", row.folder)
-        if is_here and trashed.get(row.session) != row.updated:
+    for row in store.sessions(RowFilter(has_work=True, folder=folder)):
+        if trashed.get(row.session) != row.updated:
             with suppress(StoreDamaged):
                 if not store.is_owned(row.session) and (found := read_saved(store, row)).items:
                     yield found

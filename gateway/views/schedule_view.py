@@ -17,7 +17,7 @@ from ...workflows.home_folder import expanded, home_folder
 from ...workflows.paths import Paths
 from ...workflows.schedules import name_of, next_occurrence
 from ...workflows.settings import ScheduleSettings
-from ..home.home import find_session, refuse_run
+from ..home.home import find_in, refuse_run
 from ..host.profile_factory import external_agent
 from ..host.scheduling import client_id_of
 from ..outcome import StoredOutcome
@@ -88,7 +88,7 @@ def fault_of(
     try:
         folder = expanded(schedule.folder) if schedule.folder else home_folder()
         if schedule.session:
-            refuse_run(find_session(store.sessions(), schedule.session))
+            refuse_run(find_in(store, schedule.session))
             return ""
         if not folder.is_dir():
             return f"`{folder}` is not a folder"

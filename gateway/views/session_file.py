@@ -25,7 +25,7 @@ from ...journal.history import record_at
 from ...journal.lock import host_name
 from ...journal.record import SessionRecord
 from ...journal.recovery import closing_messages, load_record, whole_conversation
-from ...journal.store import SessionRow, Store, StoredEntry, check_identifier
+from ...journal.store import RowFilter, SessionRow, Store, StoredEntry, check_identifier
 from ...machines.conversation import ChatMessage
 from ...machines.errors import SteersmanError, UsageError
 from ...machines.json_shape import DEEPEST, parse_json
@@ -253,8 +253,7 @@ def imported(
             "copy the workflow's file, read it, and run it here",
         )
     session = check_identifier("session", new_id or row.session)
-    known = {row.session for row in store.sessions()}
-    if session in known:
+    if any(row.session == session for row in store.sessions(RowFilter(begins=session))):
         before = [stored.data for stored in store.entries(session)]
         if [stored.data for stored, _ in entries] == before:
             return session, False

@@ -169,7 +169,9 @@ class Desk:
 
         It is a page of them, without those of subagents.
         """
-        known = (info for info in listed(self._hosts.store, self._is_here) if info.seq)
+        is_whole = query.find or query.folder or query.state or query.after
+        most = 0 if is_whole else query.limit + 1
+        known = (info for info in listed(self._hosts.store, self._is_here, most) if info.seq)
         fitting = sorted((info for info in known if _fits(info, query)), key=_place, reverse=True)
         shown, more = fitting[: query.limit], fitting[query.limit :]
         cursor = "{:d}_{!r}_{}".format(*_place(shown[-1])) if more else None

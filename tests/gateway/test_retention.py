@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.home.retention import is_saved, moments_of
+from steersman.gateway.home.retention import moments_of
 from steersman.gateway.home.trash import DAY, HOUR, Thing, Trash, known_age
+from steersman.journal.memory import MemoryStore
 from steersman.journal.store import SessionRow
 from steersman.machines.errors import UsageError
 
@@ -37,7 +38,7 @@ def row(name: str, **more: object) -> SessionRow:
 )
 def test_what_counts_as_saved(changes: dict[str, object], is_it: bool) -> None:
     """A session has a saved queue when something waits, was interrupted, or was running."""
-    assert is_saved(row("one", **changes)) is is_it
+    assert row("one", **changes).has_work is is_it
 
 
 DAYS = tuple(NOW + day * DAY for day in range(1, 9))
@@ -179,7 +180,12 @@ def test_starts_are_noted_once_an_hour_and_are_recorded_moments(tmp_path: Path) 
     with (tmp_path / "trash" / "starts").open("a") as file:
         file.write("20000x")
     assert trash.starts() == [NOW, NOW + HOUR, NOW - DAY]
-    assert moments_of([row("one")], trash) == [NOW, NOW + HOUR, NOW - DAY, NOW, NOW]
+    store = MemoryStore()
+    for name in ("one", "two"):
+        store.create(row(name))
+    hour = NOW // HOUR * HOUR
+    assert moments_of(store, trash) == [NOW, NOW + HOUR, NOW - DAY, hour]
+    store.close()
 
 
 def test_a_mark_that_is_not_readable_is_none(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ LARGE = {
         *("known_words.py:KnownWords", "spans.py:SessionTrace", "feed.py:Telemetry"),
         *("terminal.py:Canvas", "bindings.py:Bindings", "transcript.py:Transcript"),
     },
-    "the tables of a store in memory": {"memory.py:MemoryHome"},
+    "the tables of a store in memory": {"memory.py:MemoryHome", "memory.py:MemoryStore"},
     "a tool that the program's own function is: what its decorator says": {
         "function.py:FunctionTool"
     },

@@ -416,7 +416,9 @@ def test_sessions_of_an_earlier_version_are_listed(postgres_server, postgres_url
     assert [row.session for row in found.sessions(RowFilter(folder="/s1"))] == ["s1"]
     postgres_server.execute(f"UPDATE \"{schema}\".sessions SET hour = NULL, name = ''")
     assert found.sessions(RowFilter(name="the s2")) == []
-    assert [row.session for row in opened(postgres_url).sessions(RowFilter(name="the s2"))] == ["s2"]
+    assert [row.session for row in opened(postgres_url).sessions(RowFilter(name="the s2"))] == [
+        "s2"
+    ]
 
 
 @pytest.mark.parametrize(
