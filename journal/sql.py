@@ -184,8 +184,12 @@ def read_rows(sql: Sql, wanted: RowFilter = EVERY) -> list[SessionRow]:
         values += [column_text(wanted.begins), f"{column_text(wanted.begins)}\U0010ffff"]
     if wanted.has_work:
         terms.append("has_work = 1")
+    if wanted.is_named or wanted.name:
+        terms.append("name <> ''")
     if wanted.is_top:
         terms.append("root = session")
+    if wanted.most:
+        terms.append("hour >= 0")  # so that SQLite goes through them by the hour, and sorts few
     where = f" WHERE {' AND '.join(terms)}" if terms else ""
     statement = f"{_ROWS}{where} ORDER BY hour DESC, updated DESC, session"
     if not wanted.most:

@@ -140,12 +140,14 @@ class RowFilter(Value):
     """Which sessions a list has: all that fit, or the newest, at `most` so many.
 
     `folder` is that of the session, `begins` the beginning of its id, `name` what a person called it.
-    `has_work`: something waits in its queue. `is_top`: it is nobody's subagent.
+    `is_named`: it has a name. `has_work`: something waits in its queue. `is_top`: it is nobody's
+    subagent.
     """
 
     folder: str = ""
     begins: str = ""
     name: str = ""
+    is_named: bool = False
     has_work: bool = False
     is_top: bool = False
     most: int = 0
@@ -156,6 +158,7 @@ class RowFilter(Value):
             self.folder in ("", row.folder)
             and row.session.startswith(self.begins)
             and self.name in ("", row.name)
+            and not (self.is_named and not row.name)
             and (row.has_work or not self.has_work)
             and not (self.is_top and row.parent)
         )

@@ -30,7 +30,7 @@ from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.codec import decode_entry, encode
 from ...journal.lock import Owner
 from ...journal.record import messages_of
-from ...journal.store import Store, StoredEntry
+from ...journal.store import RowFilter, Store, StoredEntry
 from ...machines.conversation import ChatMessage
 from ...machines.errors import SteersmanError, UsageError
 from ...machines.pattern import lazy_pattern
@@ -218,7 +218,7 @@ def search_sessions(
 
 def _found(store: Store, text: str, redactor: Redactor) -> Iterator[dict[str, Any]]:
     """Find a text; of a message that has it in a secret the redacted beginning is shown."""
-    for row in store.sessions():
+    for row in store.sessions(RowFilter(is_named=True)):
         if text.casefold() in row.name.casefold():
             at = {"session": row.session, "name": row.name, "folder": row.folder}
             yield {**at, "seq": 0, "time": iso(row.updated), "role": "name", "text": row.name}

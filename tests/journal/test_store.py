@@ -409,6 +409,7 @@ WANTED = [
     RowFilter(folder="/\udcff"),
     RowFilter(folder="/nowhere"),
     RowFilter(name="the one"),
+    RowFilter(is_named=True),
     RowFilter(begins="s1"),
     RowFilter(begins="s%"),
     RowFilter(has_work=True),
