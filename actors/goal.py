@@ -282,7 +282,7 @@ class Goal(Member, Supervisor):
         self.are_gates_known = verdict.kind == "continue"
         entry = goals.judged(goal, message, at)
         match verdict.kind:
-            case "done" if self.record.goals.line:
+            case "done" if goals.next_begins(self.record, goal):
                 judged = Decision(entries=(entry,))
                 carry_out(self, judged + goals.next_goal(self.record, goal.epoch))
             case "wait":

@@ -151,6 +151,19 @@ def _of_line(record: SessionRecord, wish: m.ChangeGoal) -> Decision:
     return Decision(reply=answer(goal=after.id)) + next_goal(record, record.epoch)
 
 
+def next_begins(record: SessionRecord, goal: GoalRecord) -> bool:
+    """Whether the first goal in line begins by itself now that this one is achieved.
+
+    One that was in line at a stop waits for a word if this one was set after it, in its place.
+    """
+    goals = record.goals
+    if not goals.line:
+        return False
+    after, names = goals.goals[goals.line[0]], list(goals.goals)
+    is_stopped = after.epoch < record.stopped.get(Relation.GOAL, 0)
+    return not is_stopped or names.index(after.id) > names.index(goal.id)
+
+
 def next_goal(record: SessionRecord, epoch: int) -> Decision:
     """Begin the first of the goals in line."""
     after = record.goals.goals[record.goals.line[0]]

@@ -95,3 +95,26 @@ def test_each_word_in_each_state(place: Place, start: Start) -> None:
     reaches(again, "paused", reason="interrupt")
     again.ask("/goal clear")
     reaches(again, "cleared")
+
+
+def test_what_was_in_line_at_a_stop_waits_for_a_word(place: Place, start: Start) -> None:
+    """A goal that is set after the stop, in the place of the stopped one, does not let it begin."""
+    start(counting, by_its_text)
+    chat = place.chat()
+    chat.ask("/goal wait for it")
+    reaches(chat, "waiting")
+    assert chat.ask("/goal next say so, second")["data"]["place"] == 1
+    chat.ask("/stop")
+    reaches(chat, "paused", reason="interrupt")
+    chat.ask("/goal say so, first")
+    reaches(chat, "achieved")
+    begun = turns_of(chat)
+    status = chat.ask("/goal status")["data"]
+    assert (status["state"], [one["text"] for one in status["next"]]) == (
+        "achieved",
+        ["say so, second"],
+    )
+    assert turns_of(chat) == begun
+    assert chat.ask("/goal resume")["ok"]
+    assert reaches(chat, "achieved")["text"] == "say so, second"
+    assert chat.close() == 0
