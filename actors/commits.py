@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from ..journal.child_record import aside
 from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
@@ -167,6 +168,8 @@ def row_of(record: SessionRecord) -> SessionRow:
     """Return what a list of sessions shows of this one."""
     queue, run = record.queue, record.run
     is_over = record.state == "finalized"  # what waited in it ended with it
+    beside = aside(record.children)
+    at_work = sum(child.is_at_work for child in beside)
     return SessionRow(
         session=record.id,
         folder=record.folder,
@@ -178,8 +181,10 @@ def row_of(record: SessionRecord) -> SessionRow:
         updated=record.updated,
         seq=record.seq,
         waiting=0 if is_over else queue.pending_count,
-        interrupted=0 if is_over else _cut_off(queue),
+        interrupted=0 if is_over else _cut_off(queue) + len(beside) - at_work,
         asking=record.asking,
+        offered=0 if is_over else sum(item.state == "offered" for item in queue.special()),
+        at_work=0 if is_over else at_work,
         is_held=queue.state == "held",
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
@@ -188,8 +193,9 @@ def row_of(record: SessionRecord) -> SessionRow:
 
 
 def _cut_off(queue: QueueRecord) -> int:
-    """Count what was interrupted, or left by its model without an answer."""
-    return sum(item.state == "interrupted" for item in queue.special()) + bool(queue.unanswered)
+    """Count what was interrupted or replaced, or left by its model without an answer."""
+    cut_off = sum(item.state == "interrupted" for item in queue.special())
+    return cut_off + sum(not item.for_turn for item in queue.aside())
 
 
 def _span(record: SessionRecord) -> int:

@@ -54,9 +54,10 @@ def saved_line(row: SessionRow, paths: Paths) -> str:
         return f"Session {row.session} is finalized" + (f"; `{show}` prints it." if show else ".")
     resume = _typed(paths, f"steersman chat --resume {row.session}")
     stopped = row.count_interrupted(is_owned=False)
-    counts = ((stopped, "interrupted"), (row.waiting, "waiting"))
+    counts = ((stopped, "interrupted"), (row.waiting, "waiting"), (row.offered, "offered"))
     parts = [f"{count} {word}" for count, word in counts if count]
-    left = f", with {' and '.join(parts)}" if parts else ""
+    all_but_last = f"{', '.join(parts[:-1])} and " if parts[1:] else ""
+    left = f", with {all_but_last}{parts[-1]}" if parts else ""
     return f"Saved{left}." + (f" Continue with: {resume}" if resume else "")
 
 

@@ -128,7 +128,7 @@ def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> S
         needs=f"{asking} question{'s' * (asking > 1)}" if asking else "",
         result=row.run if row.state == "suspended" and row.run in RESULTS else "",
         open="here" if is_here else "elsewhere" if is_open else "no",
-        waiting=row.waiting,
+        waiting=row.waiting + row.offered,
         asking=asking,
         interrupted=row.count_interrupted(is_owned=is_open),
         has_begun=row.has_begun,

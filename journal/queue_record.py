@@ -148,7 +148,7 @@ class QueueRecord(Value, dict=True):
 
     @cached_property
     def _apart(self) -> Mapping[str, ItemRecord]:
-        """What has not ended and does more than wait, in no order, also steers that were put aside."""
+        """What can go on and does more than wait, in no order, also what was put aside."""
         return _apart_of(self.items)
 
     @cached_property
@@ -173,7 +173,7 @@ class QueueRecord(Value, dict=True):
         return list(self._special)
 
     def apart(self) -> Iterable[ItemRecord]:
-        """Return what `special` returns, in no order, and the steers that were put aside."""
+        """Return what `special` returns, in no order, and what was put aside."""
         return self._apart.values()
 
     def is_live(self, name: str) -> bool:
@@ -288,7 +288,8 @@ class QueueRecord(Value, dict=True):
 
     def superseded(self) -> list[ItemRecord]:
         """Return the messages whose turn another one replaced, the oldest first."""
-        return [item for item in self.items.values() if item.state == "superseded"]
+        found = [item for item in self.apart() if item.state == "superseded"]
+        return sorted(found, key=lambda item: int(item.id[1:]))
 
     def aside(self) -> list[ItemRecord]:
         """Return what waits for nothing and can be resumed all the same.
@@ -323,7 +324,11 @@ class QueueRecord(Value, dict=True):
 
 
 def _apart_of(items: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
-    return {name: one for name, one in items.items() if not (one.only_waits or one.is_over)}
+    return {
+        name: one
+        for name, one in items.items()
+        if one.state == "superseded" or not (one.only_waits or one.is_over)
+    }
 
 
 def _rank(item: ItemRecord) -> tuple[int, int]:

@@ -81,8 +81,8 @@ class SessionRow(Value):
     `title` is the first words of its first message. `workflow` is the name of what the session runs, if
     it is a run, and `run` how that is. `root` is the session at the top of its family, and `place` where
     its files are (empty: where the home is). Both are set when the session is created, and no commit
-    changes them. `asking` counts the questions that wait for a person. `is_held`: what waits is resumed
-    by a person.
+    changes them. `asking` counts the questions that wait for a person, `offered` answers that a person
+    decides about, `at_work` what works beside its turns. `is_held`: what waits is resumed by a person.
     """
 
     session: str
@@ -97,6 +97,8 @@ class SessionRow(Value):
     waiting: int = 0
     interrupted: int = 0
     asking: int = 0
+    offered: int = 0
+    at_work: int = 0
     is_held: bool = False
     parent: str = ""
     workflow: str = ""
@@ -112,8 +114,8 @@ class SessionRow(Value):
         return self.seq > (0 if is_used else OPENED)
 
     def count_interrupted(self, *, is_owned: bool) -> int:
-        """Count what was interrupted: where no program has it open, the message of its turn, too."""
-        return self.interrupted + (self.state == "busy" and not is_owned)
+        """Count what was interrupted: where no program has it open, all that was at work, too."""
+        return self.interrupted + (0 if is_owned else (self.state == "busy") + self.at_work)
 
     @property
     def is_damaged(self) -> bool:
@@ -123,14 +125,18 @@ class SessionRow(Value):
     @property
     def may_have_work(self) -> bool:
         """Whether its queue may have something: that is counted when it is left, and not before."""
-        return bool(self.waiting or self.interrupted) or self.state not in _AT_REST
+        return self._count > 0 or self.state not in _AT_REST
 
     @property
     def has_work(self) -> bool:
-        """Whether messages wait or were interrupted in it, as far as the row tells; not of a subagent."""
+        """Whether anything waits or was interrupted in it, as far as the row tells; not of a subagent."""
         if self.seq == 0 or self.parent or self.state in ("finalizing", "finalized"):
             return False
-        return bool(self.waiting or self.interrupted) or self.state in ("busy", "leaving")
+        return self._count > 0 or self.state in ("busy", "leaving")
+
+    @property
+    def _count(self) -> int:
+        return self.waiting + self.interrupted + self.offered + self.at_work
 
 
 _AT_REST = ("suspended", "finalized")

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from ...journal.child_record import aside as children_aside
 from ...journal.queue_record import ItemRecord
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
@@ -46,11 +47,12 @@ def list_queue(
     if not items:
         return Reply(data=data, text=_nothing_waits(client))
     lines = [_line(item) for item in items]
-    waiting = [item for item in items if item["state"] != "running"]
+    waiting = [item for item in items if item["state"] not in ("running", "offered")]
     if data["state"] == "held" and waiting:
         free = {item["number"] for item in waiting if _is_free(item)}
         held = ", ".join(f"#{item['number']}" for item in waiting if item["number"] not in free)
         lines.append(f"Held{f': {held}' if free else ''}. /queue resume runs them.")
+    lines += saved_queue.offered_lines(items)
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:
         lines.append(_set_aside(aside, is_alone=False))
     return Reply(data=data, text="\n".join(lines))
@@ -138,6 +140,8 @@ def _nothing_waits(client: SessionClient) -> str:
     aside = client.record().queue.aside() if client.is_open else []
     if aside:
         return f"Nothing waits. {_set_aside(aside)}"
+    if children := [child.name for child in children_aside(client.record().children)]:
+        return f"Nothing waits. `/queue resume` goes on with {', '.join(children)}."
     return f"The queue is empty.{saved_queue.kept_elsewhere(client)}"
 
 
@@ -148,11 +152,14 @@ def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
         return (
             f"`/queue resume` goes on with #{unanswered[0].number}, which the model did not answer."
         )
-    newest = next(item for item in reversed(aside) if item.turn)
+    replaced = [item for item in aside if item.turn]
+    newest = replaced[-1]
     steers = [f"#{item.number}" for item in aside if item.for_turn == newest.turn]
     its = f", with {' and '.join(steers)}" if steers else ""
     how = "`/queue resume`" if is_alone else f"`/queue resume {newest.number}`"
-    return f"{how} runs #{newest.number} again, which a message replaced{its}."
+    others = [f"#{item.number}" for item in replaced[:-1]]
+    more = f" `/queue resume N` does for {', '.join(others)}." if others else ""
+    return f"{how} runs #{newest.number} again, which a message replaced{its}.{more}"
 
 
 _BEGUN = ("interrupted", "superseded", "unanswered")
@@ -262,7 +269,9 @@ def resume_queue(
     if not answer.get("ok", True) or not count:
         waits = any(item["state"] == "pending" for item in items.values())
         kept = saved_queue.kept_elsewhere(client)
+        offered = saved_queue.offered_lines(list(items.values()))
         nothing = "The queue is not held." if waits else f"Nothing waits.{kept}"
+        nothing = "\n".join(offered) or nothing
         return _reply(answer, f"{going or nothing} {again}".rstrip())
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""

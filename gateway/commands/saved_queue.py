@@ -84,7 +84,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     found = _meant(client, session)
     if found is None or isinstance(found, Reply):
         return found
-    if client.can_switch and found.items and not client.queue()["items"]:
+    if client.can_switch and not (found.is_empty or client.queue()["items"]):
         return _go_there(client, found)
     brought = _bring(client, found, way)
     if not brought.ok or not brought.data.get("restored"):
@@ -200,8 +200,19 @@ def saved_list(found: Saved) -> Reply:
     """List a saved queue where the session's own is asked for."""
     data: dict[str, Any] = {**found.view(), "state": "held"}
     lines = [f"Saved by session {found.row.session}:", *(item_line(item) for item in data["items"])]
-    lines.append("Held. /queue resume runs them.")
+    lines += [f"[INTERRUPTED] subagent {name}" for name in found.children]
+    if found.children or any(item.state != "offered" for item in found.items):
+        lines.append("Held. /queue resume runs them.")
+    lines += offered_lines(data["items"])
     return Reply(data=data, text="\n".join(lines))
+
+
+def offered_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what can be done with answers that wait for a decision."""
+    offered = [item["number"] for item in items if item["state"] == "offered" and "answer" in item]
+    return [
+        f"`/queue steer {n}` hands #{n} over, `keep` or `pop` decides otherwise." for n in offered
+    ]
 
 
 def _listed(data: Mapping[str, Any]) -> Reply:
@@ -234,7 +245,7 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
         if len(offered) < 2:
             return offered[0] if offered else None
         saved = [found.view() for found in offered]
-        way = "Say which one by its id: `/queue restore ID` takes it up."
+        way = "Say which one by its id: `/queue resume ID` continues it."
         lines = [*choices(saved, time.time()), way]
         data = {"reason": "several", "saved": saved}
         return Reply(ok=False, data=data, text="\n".join(lines))

@@ -85,7 +85,10 @@ class SavedQueueView(TypedDict):
     name: str  # its name, empty if a person gave none
     folder: str  # the folder that it works in
     cause: str  # why it is not open: crash or exit
-    items: list[QueueItem]  # the messages that have not ended
+    # the messages that have not ended, or whose turn another message replaced or no model answered
+    items: list[QueueItem]
+    # names of the subagents that worked beside the turns; `/queue resume` goes on with them, too
+    children: NotRequired[list[str]]
     last_active: str  # ISO 8601, UTC
     unknown: list[ToolCallView]  # calls whose outcome is not known
 

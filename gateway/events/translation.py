@@ -13,6 +13,8 @@ from typing import Any, Literal, assert_never
 
 from ...actors.environment import Publication
 from ...journal import entries as e
+from ...journal.child_record import ChildRecord
+from ...journal.child_record import aside as children_aside
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_facts import TurnFacts, written
@@ -22,13 +24,15 @@ from ...machines.conversation import Usage
 from ...machines.delivery import Cause
 from ...machines.form import FORM
 from ..wording.acknowledgement import accepted
-from ..wording.formats import iso, resumable_line
+from ..wording.formats import iso, one_line, resumable_line
 from . import compaction
 from . import contract as c
 from .child import of_child, steered
 from .goal import of_goal
 from .run import of_run
 
+TASK = 60
+"""Columns of a subagent's task in a notice."""
 WHOLE_QUEUE = 50
 """Messages up to which each event has the whole queue."""
 
@@ -274,6 +278,8 @@ def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | Literal["al
             return [entry.item, *(_steers_for(item.turn, record) if item.turn else ())]
         case e.QueueHeld() | e.QueueReleased() | e.Recovered():
             return "all"
+        case e.SessionResumed() if record.queue.aside():
+            return "all"
         case e.QueueEntry():
             return [entry.item]
         case _:
@@ -508,7 +514,15 @@ def _resumed(record: SessionRecord, at: c.Stamp, *recovered: c.RecoveredEvent) -
         for item in record.queue.aside()
         if item.state != "pending"
     ]
+    aside += [
+        c.NoticeEvent(type="notice", **at, text=_child_goes_on(child))
+        for child in children_aside(record.children)
+    ]
     return [_started(record, at, is_resumed=True), *_mode(record.mode, at), *recovered, *aside]
+
+
+def _child_goes_on(child: ChildRecord) -> str:
+    return f"`/queue resume` goes on with subagent {child.name}: {one_line(child.task, TASK)}"
 
 
 def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c.Event]:

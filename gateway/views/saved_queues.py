@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from ...journal.child_record import aside
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.recovery import is_cut_off, last_sign, load_record
 from ...journal.store import RowFilter, SessionRow, Store
@@ -39,10 +40,11 @@ LISTED = 5
 
 
 class Saved(Value):
-    """The saved `queue` of one session: the session's row, and the items that have not ended, in order.
+    """The saved `queue` of one session: the session's row, and the items that can go on, in order.
 
     `is_crashed`: its process died. `unknown` are the tool calls that ran then. `last_active` is when a
-    program last worked in it, in seconds since 1970.
+    program last worked in it, in seconds since 1970. `children` are the subagents that worked beside its
+    turns.
     """
 
     row: SessionRow
@@ -51,10 +53,16 @@ class Saved(Value):
     is_crashed: bool
     last_active: float
     unknown: tuple[ToolCallView, ...]
+    children: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could go on."""
+        return not (self.items or self.children)
 
     def view(self) -> SavedQueueView:
         """Return the saved queue as programs see it."""
-        return SavedQueueView(
+        view = SavedQueueView(
             session=self.row.session,
             name=self.row.name,
             folder=self.row.folder,
@@ -63,6 +71,9 @@ class Saved(Value):
             last_active=iso(self.last_active),
             unknown=list(self.unknown),
         )
+        if self.children:
+            view["children"] = list(self.children)
+        return view
 
 
 class SavedQueues:
@@ -155,8 +166,10 @@ def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]
     for row in store.sessions(RowFilter(has_work=True, folder=folder)):
         if trashed.get(row.session) != row.updated:
             with suppress(StoreDamaged):
-                if not store.is_owned(row.session) and (found := read_saved(store, row)).items:
-                    yield found
+                if not store.is_owned(row.session):
+                    found = read_saved(store, row)
+                    if not found.is_empty:
+                        yield found
 
 
 def told_saved(store: Store, trash: Trash, folder: str, at: Stamp) -> Iterator[SavedQueuesEvent]:
@@ -173,13 +186,14 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         replace(item, state="interrupted") if item.state == "running" else item
         for item in record.queue.live()
     ]
-    items += [item for item in record.queue.aside() if item.state == "unanswered"]
+    items += [item for item in record.queue.aside() if not item.for_turn]
     return Saved(
         row=row,
         queue=record.queue,
         items=tuple(
             sorted(items, key=lambda item: item.state not in ("interrupted", "unanswered"))
         ),
+        children=tuple(child.name for child in aside(record.children)),
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
         unknown=tuple(calls_in(record, "running", "stopping", "unknown")),
@@ -201,7 +215,8 @@ def announce(
 
     `sign` stands before a command. `is_resumed`: the queue runs on without a person's word.
     """
-    items, count = event["items"], len(event["items"])
+    items, children = event["items"], cast("SavedQueueView", event).get("children", [])
+    count = len(items) + len(children)
     what = "resuming" if is_resumed else "not auto-resuming"
     found = (
         f"Found saved queue from crashed session ({counted(count, 'item')}, {what})"
@@ -211,6 +226,7 @@ def announce(
     lines = [f"📥 {found}" if can_utf8 else found]
     lines += [f"Last active: {_since(event['last_active'], now)}", "Saved items:"]
     lines += [item_line(item) for item in items]
+    lines += [f"[INTERRUPTED] subagent {name}" for name in children]
     if not is_resumed:
         lines.append(
             f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
@@ -248,9 +264,10 @@ def choices(saved: Sequence[SavedQueueView], now: float) -> Iterator[str]:
     """Give a line about each of these saved queues: its session, and its first item."""
     for found in saved:
         how = "crashed" if found["cause"] == "crash" else "left"
-        ago, first = _since(found["last_active"], now), item_line(found["items"][0])
-        name = f" {found['name']}" if found["name"] else ""
-        count = counted(len(found["items"]), "item")
+        ago, children = _since(found["last_active"], now), found.get("children", [])
+        lines = (*map(item_line, found["items"]), *(f"subagent {name}" for name in children))
+        name, first = f" {found['name']}" if found["name"] else "", lines[0]
+        count = counted(len(lines), "item")
         yield f"{found['session']}{name}, {how} {ago}, {count}: {one_line(first, WIDE)}"
 
 

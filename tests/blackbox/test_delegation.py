@@ -288,3 +288,47 @@ def test_an_agent_dismisses_its_own_subagent(place: Place, serve, gate: Gate) ->
     assert any("No subagent `other` works" in one for one in said)
     assert said[-1].startswith("[Result from kid]")
     assert "I have seen 7 so far." in said[-1]
+
+
+@pytest.mark.parametrize("leaves", ["exit", "kill"])
+def test_a_child_that_was_cut_off_is_announced(place: Place, family, leaves: str) -> None:
+    """What worked in the background, when no turn ran, is named by the next start, and goes on."""
+    chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    if leaves == "kill":
+        chat.kill()
+    else:
+        chat.send("/exit")
+        assert chat.ended() == 0
+    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert [row["interrupted"] for row in rows if row["parent"] is None] == [1]
+    again = place.chat("--yes")
+    (saved,) = again.wait("saved_queues")["saved"]
+    assert (saved["items"], saved["children"]) == ([], ["kid"])
+    assert again.ask("/queue resume")["text"] == "kid goes on."
+    again.wait("child_ended", status="completed")
+    assert again.close() == 0
+
+
+@pytest.mark.parametrize("leaves", ["exit", "kill"])
+def test_an_answer_that_waits_for_a_decision_is_announced(
+    place: Place, family, gate: Gate, leaves: str
+) -> None:
+    """The next start names it, and says what can be done with it: it runs by no resume."""
+    chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    gate.open()
+    chat.wait("queue", items=lambda items: bool(items), session=chat.session)
+    if leaves == "kill":
+        chat.kill()
+    else:
+        assert chat.close() == 0
+    again = place.chat("--yes")
+    (saved,) = again.wait("saved_queues")["saved"]
+    assert [item["state"] for item in saved["items"]] == ["offered"]
+    way = "`/queue steer 1` hands #1 over, `keep` or `pop` decides otherwise."
+    assert again.ask("/queue")["text"].splitlines()[1:] == ["#1 [OFFERED] from kid: All is well.", way]
+    assert again.ask("/queue resume")["text"] == way
+    assert again.ask("/queue keep")["ok"]
+    again.wait("turn_ended", status="completed")
+    assert again.close() == 0

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.driver import Place
+from support.driver import Gate, Place
 from support.model_server import Status, Text, Tools
 
 ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
@@ -75,3 +75,22 @@ def test_a_new_chat_announces_it(place: Place, serve) -> None:
     assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
     chat.wait("answer", text="Next.")
     assert chat.close() == 0
+
+
+def test_what_a_message_replaced_is_announced(place: Place, serve, gate: Gate) -> None:
+    """A new chat in the folder names it, and `/queue resume` there goes on with it."""
+    rest = 'busy_input_mode = "interrupt"\n' + ALLOWED
+    serve(Tools([gate.call]), Text("Second."), Text("First."), rest=rest)
+    chat = place.chat()
+    chat.send("the first")
+    gate.wait()
+    chat.send("the second")
+    chat.wait("turn_ended", status="completed")
+    assert chat.seen("queue")[-1]["resumable"] == 1
+    chat.kill()
+    again = place.chat()
+    (saved,) = again.wait("saved_queues")["saved"]
+    assert [(item["number"], item["state"]) for item in saved["items"]] == [(1, "superseded")]
+    assert "Processing #1" in again.ask("/queue resume")["text"]
+    again.wait("answer", text="First.")
+    assert again.close() == 0
