@@ -11,10 +11,12 @@ from msgspec.structs import replace
 
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UsageError
+from ...machines.permission_mode import mode_named
 from ...ports.tools.text import counted
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
 from ..home.home import SHORTEST_ID, find_in, refuse_run
+from ..views.permission import MODES
 from ..views.queue_file import read_file, write_file
 from ..views.saved_queues import WIDE, Saved, SavedQueues, choices
 from ..wording.acknowledgement import waiting_text
@@ -379,11 +381,17 @@ def move_here(
 
 
 def _go_there(client: SessionClient, found: Saved) -> Reply | None:
+    """Take up the other session, in the mode that a person chose here; else its own mode is told."""
+    chosen, before = client.record().mode, client.describe().policy.mode
     try:
         refuse_run(found.row)
         client.switch(found.row.session)
     except SteersmanError as error:
         return _refused(error)
+    if chosen:
+        client.ask(m.PolicyChange(mode=mode_named(chosen)))
+    elif (mode := client.describe().policy.mode) != before:
+        client.publisher.notice(f"Session {client.session} goes on in mode {mode}: {MODES[mode]}.")
     return None
 
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from support.driver import Place
-from support.model_server import Text, Tools
+from support.driver import WAIT, Place
+from support.model_server import Hang, Text, Tools
 
 WRITE = {"tool": "write", "arguments": {"path": "made.txt", "content": "x\n"}}
 READ = {"tool": "read", "arguments": {"path": "notes.txt"}}
@@ -112,6 +112,29 @@ def test_a_call_that_waits_for_an_answer_is_allowed_too(place: Place, serve, sai
     assert chat.close() == 0
     ends = [event["status"] for event in chat.seen("tool_ended", tool="write")]
     assert ends == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("mode", ["plan", ""])
+def test_a_queue_is_resumed_in_the_mode_that_was_chosen_here(place: Place, serve, mode: str) -> None:
+    """What a person sets before holds in the session that goes on; else its own mode is told."""
+    server = serve(Hang(), Tools([SHELL]), Text("Done."))
+    chat = place.chat("--mode", "all")
+    chat.send("work")
+    server.wait_requests(1, WAIT)
+    chat.wait("turn_started")
+    chat.kill()
+    again = place.chat()
+    again.wait("saved_queues")
+    if mode:
+        assert again.ask(f"/mode {mode}")["ok"]
+    again.send("/queue resume")
+    again.wait("turn_ended", status="completed")
+    (ended,) = again.seen("tool_ended")
+    assert ended["status"] == ("denied" if mode else "ok")
+    told = [event["text"] for event in again.seen("notice") if "goes on in mode" in event["text"]]
+    way = f"Session {chat.session} goes on in mode all: everything runs that no rule denies."
+    assert told == ([] if mode else [way])
+    assert again.close() == 0
 
 
 def test_a_hold_waits_whatever_is_allowed(place: Place, serve) -> None:
