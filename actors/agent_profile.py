@@ -40,7 +40,8 @@ class AgentProfile(Value):
     `skills` are those that it was told of, as they were then.
     Of a run there is no model, but the `workflow`, the values of its variables, and the agents that
     work, and judge, where a step names none. `asked_model` was asked for in place of the agent's own;
-    `model_name` is what the configuration calls that, where it names one.
+    `model_name` is what the configuration calls that, where it names one. `is_refit`: instructions and
+    tools take the place of those in the session's record, which are for another kind of model.
     """
 
     name: str
@@ -68,6 +69,7 @@ class AgentProfile(Value):
     skills: tuple[Skill, ...] = ()
     asked_model: str = ""
     model_name: str = ""
+    is_refit: bool = False
 
     def opening(
         self, session: str, folder: str, parent: str = "", seen: tuple[ChatMessage, ...] = ()

@@ -30,7 +30,10 @@ class LiveSession(OwnedSession, kw_only=True):
 
         A call that is on its way ends with the model that it was begun with.
         """
-        self.executor.change_model(profile.model, profile.judge)
+        system = profile.system if profile.is_refit else ""
+        self.executor.change_model(profile.model, profile.judge, system)
+        if profile.is_refit:
+            self.change_tools(self.executor.resources.toolbox, profile.tools, profile.own_tools)
         environment = self.environment
         environment.price, environment.goals = profile.price, profile.goals
         overhead = self.executor.resources.overhead

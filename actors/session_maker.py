@@ -111,7 +111,7 @@ class SharedResources(Value):
         return SessionResources(
             session=session,
             model=model,
-            system=record.system or profile.system,
+            system=profile.system if profile.is_refit else record.system or profile.system,
             tools=toolbox.listed(profile.tools),
             toolbox=toolbox,
             folder=folder,

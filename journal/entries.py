@@ -178,7 +178,8 @@ class Recovered(SessionEntry):
 class PolicyChanged(SessionEntry):
     """A person changed how this session takes messages, its model, its permission mode or its holds.
 
-    Empty fields stay as they were. `holds` are (tool, pattern): such calls wait for a person.
+    Empty fields stay as they were. `holds` are (tool, pattern): such calls wait for a person. `label` is
+    what the model that answers is called, `system` and `tools` what fits it, where it is of another kind.
     """
 
     busy_mode: str = ""
@@ -187,6 +188,9 @@ class PolicyChanged(SessionEntry):
     model: str = ""
     mode: str = ""
     holds: tuple[tuple[str, str], ...] | None = None
+    label: str = ""
+    system: str = ""
+    tools: tuple[str, ...] | None = None
     user: str = ""
 
 

@@ -380,7 +380,9 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
                 record.is_auto_queue = entry.is_auto_queue
             record.routes = entry.routes or record.routes
             record.chosen_model = entry.model or record.chosen_model
-            record.model = entry.model or record.model
+            record.model = entry.label or entry.model or record.model
+            record.system = entry.system or record.system
+            record.tools = record.tools if entry.tools is None else entry.tools
             record.mode = entry.mode or record.mode
             record.holds = record.holds if entry.holds is None else entry.holds
         case e.AllowanceGiven() | e.AllowanceForgotten():

@@ -268,7 +268,8 @@ class QueueImport(Request):
 class PolicyChange(Request):
     """A person chooses how this session takes messages, its model, its permission mode, its holds.
 
-    What is empty stays.
+    What is empty stays. `label` is what the model that answers is called, `system` and `tools` what fits
+    it where that is of another kind than the one before.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -278,6 +279,9 @@ class PolicyChange(Request):
     model: str = ""
     mode: Literal["", "ask", "edits", "plan", "all"] = ""
     holds: tuple[tuple[str, str], ...] | None = None
+    label: str = ""
+    system: str = ""
+    tools: tuple[str, ...] | None = None
     user: str = ""
 
 

@@ -212,9 +212,12 @@ class EffectExecutor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
-        """Ask another model from the next call on; on the loop."""
-        self._change(replace(self.resources, model=model, judge=judge))
+    def change_model(
+        self, model: Model, judge: Callable[[], JudgeSeat] | None, system: str = ""
+    ) -> None:
+        """Ask another model from the next call on, with other instructions if there are; on the loop."""
+        system = system or self.resources.system
+        self._change(replace(self.resources, model=model, judge=judge, system=system))
 
     def change_tools(self, toolbox: Toolbox, names: tuple[str, ...]) -> None:
         """Offer the model these tools from the next call on; on the loop."""

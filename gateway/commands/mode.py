@@ -10,6 +10,7 @@ from ...machines.permission_mode import Mode
 from ...ports.models.choice import known_names
 from ...ports.models.provider import model_configs
 from ..client import SessionClient
+from ..host.fitted_profile import REFIT, refit
 from ..views.permission import MODES
 from .command import Argument, Reply, command
 
@@ -58,12 +59,14 @@ def model(
         text = f"model {record.model}: {why}. There are: {', '.join(known)}."
         return Reply(data=data, text=text)
     try:
-        profile, choice = client.host.opener.profiles.fitted(record, name)
+        profile, choice = client.host.opener.fitted(record, name)
     except SteersmanError as error:
         return Reply(ok=False, text=f"{error.message}; {error.hint}".removesuffix("; "))
-    answer = client.ask(m.PolicyChange(model=name))
+    change = refit(profile, model=name) if profile.is_refit else m.PolicyChange(model=name)
+    answer = client.ask(change)
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.host.runtime.change_model(client.session, profile)
     line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
-    return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.")
+    told = f"\n{REFIT.format(name)}" if profile.is_refit else ""
+    return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.{told}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...actors.agent_profile import AgentProfile
+from ...machines import protocol as m
 from ...machines.value import Value
 from ...ports.models.blocks import PROMPT, TOOLS, BlocksDialect
 from ...ports.models.capacity import parameters_of
@@ -49,6 +50,22 @@ def made_small(profile: AgentProfile, agent: AgentSettings) -> AgentProfile:
         tools=tools,
         server_tools=(),
     )
+
+
+REFIT = (
+    "Instructions and tools are those for {} now: the session had those for another kind of model."
+)
+
+
+def refit(profile: AgentProfile, model: str = "", label: str = "") -> m.PolicyChange:
+    """Return what puts a profile of another kind into a session's record."""
+    system, tools = profile.system, profile.tools
+    return m.PolicyChange(model=model, label=label, system=system, tools=tools)
+
+
+def is_small_prompt(system: str) -> bool:
+    """Whether instructions are those for small models."""
+    return system.startswith(PROMPT)
 
 
 class OwnAgent(Value):

@@ -38,6 +38,7 @@ from ..session_info import working_beside
 from ..wording.acknowledgement import discarding
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
+from .fitted_profile import REFIT, refit
 from .observers import SessionObservers
 from .opener import PreparedSession, SessionOpener
 from .router import EventBus
@@ -192,7 +193,19 @@ class Host:
         asked = self.launch.model
         if asked and asked != record.wanted_model and record.run is None:
             conversation.ask(m.PolicyChange(model=asked))
+        self._note_model(conversation, record, found.profile)
         return conversation
+
+    def _note_model(
+        self, conversation: SessionClient, record: SessionRecord, profile: AgentProfile
+    ) -> None:
+        """Put into the record which model answers from now on, and what fits it, if that is another."""
+        label = profile.model.name if record.run is None and profile.model else ""
+        if profile.is_refit:
+            conversation.ask(refit(profile, label=label))
+            conversation.publisher.notice(REFIT.format(label))
+        elif label and label != record.model and not record.wanted_model:
+            conversation.ask(m.PolicyChange(label=label))
 
     def _expected(self, session: str, folder: Path) -> SessionClient:
         """Return the conversation about a session that is being opened.

@@ -22,6 +22,7 @@ from ...ports.instructions import (
     instructions_of,
     read_instructions,
 )
+from ...ports.models.choice import Choice
 from ...ports.models.provider import model_configs, takes_pictures
 from ...ports.templates import skills_in, skills_text
 from ...ports.tools.mcp_offer import McpServer
@@ -82,7 +83,10 @@ class SessionOpener:
             name = agent or self._host.launch.agent or self._config.default_agent
             profile = self.profiles.profile(name)
         is_patient = plan is not None or self._host.launch.is_one_shot
-        found = self._equipped(profile, folder, given, is_patient=is_patient)
+        return self.composed(self._equipped(profile, folder, given, is_patient=is_patient), folder)
+
+    def composed(self, found: PreparedSession, folder: Path) -> PreparedSession:
+        """Add what the person's files say to the instructions."""
         profile, files = found.profile, Instructions()
         if _works_here(profile.tools):
             files = read_instructions(folder, self._paths.config, FEW if self._is_small else MOST)
@@ -94,7 +98,16 @@ class SessionOpener:
         """Prepare a session that is resumed."""
         profile, folder = self.profiles.of_record(record), Path(record.folder)
         is_patient = self._host.launch.is_one_shot or record.run is not None
-        return self._equipped(profile, folder, given, is_patient=is_patient)
+        found = self._equipped(profile, folder, given, is_patient=is_patient)
+        return self.composed(found, folder) if profile.is_refit else found
+
+    def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
+        """Return the profile of a session with another model. Raises `SteersmanError`."""
+        profile, choice = self.profiles.fitted(record, model)
+        if profile.is_refit:
+            bare = PreparedSession(profile=profile, servers=None, notices=())
+            profile = self.composed(bare, Path(record.folder)).profile
+        return profile, choice
 
     def is_outdated(self, record: SessionRecord) -> bool:
         """Whether the instruction files have changed since the session's start here."""

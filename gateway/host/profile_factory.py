@@ -41,7 +41,7 @@ from ...workflows.settings import AgentSettings
 from ...workflows.tools import REMOTE, TOOLS
 from ..running import RunPlan, included_plan, plan_of, run_profile
 from ..views.permission import holds_of, rules_of
-from .fitted_profile import OwnAgent, made_small, wants_small
+from .fitted_profile import OwnAgent, is_small_prompt, made_small, wants_small
 from .router import routes_of
 
 if TYPE_CHECKING:
@@ -195,6 +195,8 @@ class ProfileFactory:
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         if record.imported_from:
             return profile
+        if self._is_of_another_kind(record, profile):
+            return replace(profile, is_refit=True)
         own = [tool.schema.name for tool in profile.own_tools]
         there = {*self._tools, *own, m.AGENT_TOOL}
         known = tuple(name for name in record.tools if name in there or name in TOOLS)
@@ -237,7 +239,15 @@ class ProfileFactory:
         """Return the profile of a session with another model. Raises `SteersmanError`."""
         choice = self._choose("", "", model)
         provider_of(choice.config).check(choice.config, self._paths.cache)
-        return self._profile(record.agent, record.routes, "", model), self.choice
+        profile = self._profile(record.agent, record.routes, "", model)
+        is_refit = self._is_of_another_kind(record, profile)
+        return replace(profile, is_refit=is_refit), self.choice
+
+    def _is_of_another_kind(self, record: SessionRecord, profile: AgentProfile) -> bool:
+        """Whether a session has instructions for small models and the model is none, or the reverse."""
+        if m.AGENT_TOOL in record.tools or record.agent in self._own:
+            return False
+        return is_small_prompt(record.system) != is_small_prompt(profile.system)
 
     def unasked(self, name: str) -> AgentProfile:
         """Return an agent whose model is never asked: none is chosen or built. Raises `UsageError`."""

@@ -327,7 +327,10 @@ def test_an_answer_that_waits_for_a_decision_is_announced(
     (saved,) = again.wait("saved_queues")["saved"]
     assert [item["state"] for item in saved["items"]] == ["offered"]
     way = "`/queue steer 1` hands #1 over, `keep` or `pop` decides otherwise."
-    assert again.ask("/queue")["text"].splitlines()[1:] == ["#1 [OFFERED] from kid: All is well.", way]
+    assert again.ask("/queue")["text"].splitlines()[1:] == [
+        "#1 [OFFERED] from kid: All is well.",
+        way,
+    ]
     assert again.ask("/queue resume")["text"] == way
     assert again.ask("/queue keep")["ok"]
     again.wait("turn_ended", status="completed")

@@ -115,7 +115,9 @@ def test_a_call_that_waits_for_an_answer_is_allowed_too(place: Place, serve, sai
 
 
 @pytest.mark.parametrize("mode", ["plan", ""])
-def test_a_queue_is_resumed_in_the_mode_that_was_chosen_here(place: Place, serve, mode: str) -> None:
+def test_a_queue_is_resumed_in_the_mode_that_was_chosen_here(
+    place: Place, serve, mode: str
+) -> None:
     """What a person sets before holds in the session that goes on; else its own mode is told."""
     server = serve(Hang(), Tools([SHELL]), Text("Done."))
     chat = place.chat("--mode", "all")
