@@ -274,8 +274,8 @@ class InputLine:
             if found.command == "copy":
                 do(lambda: self._copy(found.argument))
                 return
-            if text.strip() == AGAIN:
-                self.edit_last()
+            if text.split() in ([AGAIN], [AGAIN, "--revert"]):
+                self.edit_last(found.argument.strip())
                 return
             if NAMES[found.command].is_urgent:  # it overtakes what is still to be sent
                 do = self._sender.now
@@ -299,7 +299,7 @@ class InputLine:
         if reply is not None and reply.leaves:
             self._on_loop(self._leave)
 
-    def edit_last(self) -> None:
+    def edit_last(self, option: str = "") -> None:
         """Put the command that sends the last message again into the line, unless that has a text."""
 
         def show(line: str) -> None:
@@ -307,7 +307,7 @@ class InputLine:
                 self._show(line)
 
         def look() -> None:
-            reply = self._conversation.run(edit_last())
+            reply = self._conversation.run(edit_last.parse(option))
             if reply is not None and reply.ok:
                 self._on_loop(partial(show, reply.data["line"]))
 

@@ -58,9 +58,10 @@ def edit_last(
     if last is None:
         return _refused("there is no message yet")
     if not text:
-        line = f"{AGAIN} {'-- ' if last.text.startswith('--') else ''}{last.text}"
+        again = f"{AGAIN} --revert" if is_reverting else AGAIN
+        line = f"{again} {'-- ' if last.text.startswith('--') else ''}{last.text}"
         data = {"id": last.id, "number": last.number, "text": last.text, "line": line}
-        shown = f"#{last.number}: {last.text}\n{AGAIN} TEXT sends TEXT in its place."
+        shown = f"#{last.number}: {last.text}\n{again} TEXT sends TEXT in its place."
         return Reply(data=data, text=shown)
     if last.state == "pending":
         edited = edit_queue.function(client, last.number, text)
@@ -121,7 +122,10 @@ def _send_again(
         return _refused(f"{prompt.path}: {prompt.note}")
     is_steer = entered.data["kind"] == "steered"
     if is_reverting and is_steer:
-        raise UsageError(f"#{last.number} steered a turn, which changed files before that, too")
+        raise UsageError(
+            f"#{last.number} steered a turn, which changed files before that, too",
+            f"`{AGAIN} TEXT` leaves the files, `/revert` restores all that the turn changed",
+        )
     turn, before, queue = str(entered.data["turn"]), client.session, record.queue
     if queue.waiting_count:
         client.ask(m.QueueChange(op="hold"))  # nothing of it begins between here and there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from ...machines.conversation import ToolRequest
 from ...machines.errors import ToolError
 from ...ports.tools.mcp_offer import McpStatus
 from ...workflows.tools import REMOTE, TOOLS
@@ -29,7 +30,7 @@ def tools(client: SessionClient) -> Reply:
     declared = {tool.name for tool in client.host.config.tool}
     listed: list[dict[str, Any]] = []
     for schema in found.tools:
-        decision = found.permissions.decide(schema.name, {}, found.folder, found.allowed)
+        decision = found.permit(ToolRequest(call="", tool=schema.name, arguments={}))
         listed.append(
             {
                 "name": schema.name,

@@ -522,7 +522,8 @@ def _resumed(record: SessionRecord, at: c.Stamp, *recovered: c.RecoveredEvent) -
 
 
 def _child_goes_on(child: ChildRecord) -> str:
-    return f"`/queue resume` goes on with subagent {child.name}: {one_line(child.task, TASK)}"
+    task = one_line(child.task, TASK)
+    return f"Subagent {child.name} [INTERRUPTED]: {task} (`/queue resume` goes on with it)"
 
 
 def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c.Event]:

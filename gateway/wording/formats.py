@@ -153,7 +153,7 @@ def item_line(item: Mapping[str, Any]) -> str:
 
 def resumable_line(item: Mapping[str, Any]) -> str:
     """Say how a message that waits for nothing goes on: another replaced it, or no answer came."""
-    return f"`/queue resume {item['number']}` goes on with {item_line(item)}"
+    return f"{item_line(item)} (`/queue resume {item['number']}` goes on with it)"
 
 
 def _item_state(item: Mapping[str, Any]) -> str:

@@ -286,7 +286,7 @@ def test_what_was_set_aside_is_announced_at_the_next_start(place: Place, serve, 
     chat.wait("turn_ended", status="completed")
     chat.close()
     chat = place.chat("--continue", "--yes")
-    chat.wait("notice", text="`/queue resume 1` goes on with #1 [SUPERSEDED]: the first task")
+    chat.wait("notice", text="#1 [SUPERSEDED]: the first task (`/queue resume 1` goes on with it)")
     assert not chat.seen("recovered")  # nothing waits
     chat.close()
 

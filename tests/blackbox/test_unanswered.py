@@ -27,7 +27,7 @@ def test_it_goes_on_before_what_waits(place: Place, serve, dies: bool) -> None:
         chat.process.kill()
         chat.process.wait()
         chat = place.chat("--resume", chat.session)
-        chat.wait("notice", text="`/queue resume 1` goes on with #1 [UNANSWERED]: make both")
+        chat.wait("notice", text="#1 [UNANSWERED]: make both (`/queue resume 1` goes on with it)")
     assert "`/queue resume` goes on with #1" in chat.ask("/queue")["text"]
     assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
     chat.wait("answer", text="Next.")
