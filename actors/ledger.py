@@ -187,12 +187,8 @@ class Ledger:
         effects = (decision.early if waits else ()) + decision.effects
         self._early = self.record.seq if decision.early else self._early
         if effects or decision.facts:
-            held = OutboxItem(
-                seq=self.record.seq,
-                facts=decision.facts,
-                effects=effects,
-                reply_to=reply_to,
-            )
+            seq, facts = self.record.seq, decision.facts
+            held = OutboxItem(seq=seq, facts=facts, effects=effects, reply_to=reply_to)
             self._outbox.hold(held)
         for name, order in decision.orders:
             tell(self.member(name), order)

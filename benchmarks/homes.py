@@ -5,18 +5,27 @@ a server of its own, which syncs as a real one. Both stores take turns in short 
 for another program slows down both.
 """
 
+import argparse
+import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 from table import head, row
 
 from journal import Session, grouped, one_each
 from steersman.extensions.postgres.store import PostgresStore
+from steersman.gateway.home.home import store_at
+from steersman.journal import entries as e
+from steersman.journal.codec import encode_entry
+from steersman.journal.encoding import encode, encode_row, listing_of
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Lease, SessionRow, Store
 
@@ -27,6 +36,19 @@ ROUNDS = 20
 SESSIONS = 64
 MANY = 20_000
 TAKEN = 100
+NOTHING_FOUND = 1
+"""The exit code of a search."""
+MONTHS = 90 * 86_400.0
+CONFIG = """
+[home]
+url = "{}"
+[models.main]
+provider = "openai"
+base_url = "http://127.0.0.1:9/v1"
+model = "bench"
+[agents.assistant]
+model = "main"
+"""
 MESSAGES = 40
 
 _OWNER = """
@@ -143,13 +165,123 @@ def messages(stores: dict[str, tuple[Store, Store]]) -> None:
             row(f"{what}, {name}", statistics.median(times), unit="ms")
 
 
+# Sessions that sleep ------------------------------------------------------------------------------
+
+
+def fill(address: str, count: int) -> None:
+    """Make sessions of one message, each in one of a thousand folders, over some months."""
+    now, number = time.time(), 0
+    with closing(
+        store_at(address) if "://" in address else SqliteStore.open(Path(address))
+    ) as store:
+        store.create(SessionRow(session="first", folder="/"))
+    rows: list[tuple[str | float, ...]] = []
+    for number in range(count):
+        session, used = f"{number:08x}", now - MONTHS * (count - number) / count
+        row = SessionRow(
+            session=session,
+            folder=f"/home/ann/project{number % 1000}",
+            title=f"fix the parser, attempt {number}",
+            state="suspended",
+            agent="assistant",
+            created=used,
+            updated=used,
+            seq=1,
+        )
+        rows.append((session, session, used, encode_row(row), *listing_of(row)))
+    columns = "session, root, updated, row, folder, name, hour, has_work"
+    entries = [(row[0], row[2], encode("", encode_entry(begun(str(row[0]))))) for row in rows]
+    if "://" in address:
+        import psycopg
+
+        with psycopg.connect(address.partition("&schema=")[0]) as line, line.cursor() as cursor:
+            cursor.execute("SET search_path TO sleeping")
+            with cursor.copy(f"COPY sessions ({columns}, state, seq, place) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row((*row, "suspended", 1, ""))
+            with cursor.copy("COPY entries (session, time, data, seq) FROM STDIN") as copy:
+                for entry in entries:
+                    copy.write_row((*entry, 1))
+        return
+    database = apsw.Connection(str(Path(address, "journal.db")))
+    with database:
+        marks = ", ".join("?" * 8)
+        database.executemany(f"INSERT INTO sessions ({columns}, seq) VALUES ({marks}, 1)", rows)
+        database.executemany(
+            "INSERT INTO entries (session, time, data, seq) VALUES (?, ?, ?, 1)", entries
+        )
+    database.close()
+
+
+def begun(session: str) -> e.SessionOpened:
+    """Return the first entry of a session."""
+    return e.SessionOpened(
+        session=session, folder="/", agent="assistant", model="main", system="Be brief."
+    )
+
+
+def taken(home: Path, *arguments: str) -> float:
+    """Run a command: the least seconds of three times."""
+    found: list[float] = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "steersman", *arguments],
+            env={**os.environ, "STEERSMAN_HOME": str(home)},
+            input=b"",
+            capture_output=True,
+            check=False,
+        )
+        found.append(time.perf_counter() - begin)
+        assert done.returncode in (0, NOTHING_FOUND), done.stderr.decode()
+    return min(found)
+
+
+def sleeping(server: PostgresServer, many: int) -> None:
+    """Time what a person does in a home of a thousand sleeping sessions, and in one of very many."""
+    for name in ("SQLite", "PostgreSQL"):
+        head(f"sleeping sessions of one home, {name}")
+        found: dict[int, dict[str, float]] = {}
+        for count in (1_000, many):
+            with tempfile.TemporaryDirectory() as folder:
+                home, address = Path(folder), str(Path(folder, "state"))
+                url = ""
+                if name == "PostgreSQL":
+                    server.execute("DROP SCHEMA IF EXISTS sleeping CASCADE")
+                    url = address = server.url("sleeping")
+                    PostgresStore.make_home(address)
+                (home / "config.toml").write_text(CONFIG.format(url))
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    pool.apply(fill, (address, count))
+                opened = f"{count // 2:08x}"
+                found[count] = {
+                    "listed": taken(home, "sessions", "list"),
+                    "searched": taken(home, "sessions", "search", "no such words"),
+                    "one of them opened": taken(home, "inspect", opened),
+                    "a chat begun and left": taken(home, "chat", "--json", "--cwd", folder),
+                }
+        for what, few in found[1_000].items():
+            much = found[many][what]
+            row(f"1,000 {what}", few, unit="s")
+            row(f"{many:,} {what}", much, "<= 1 s", ok=much <= 1, unit="s")
+            row("for each that is more", (much - few) / (many - 1_000) * 1e6, unit="µs")
+
+
 def main() -> None:
-    """Print the tables."""
+    """Print the tables, or one of them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tables", nargs="*", help="stores, sleeping; none for all")
+    parser.add_argument("--sessions", type=int, default=1_000_000, help="that sleep")
+    given = parser.parse_args()
     server = PostgresServer(fsync="on", shared_buffers="128MB")
     try:
         server.make()
         url = server.url("bench")
         PostgresStore.make_home(url)
+        if "sleeping" in given.tables or not given.tables:
+            sleeping(server, given.sessions)
+        if given.tables and "stores" not in given.tables:
+            return
         with tempfile.TemporaryDirectory() as folder:
             sqlite = [SqliteStore.open(Path(folder, "state")) for _ in range(2)]
             postgres = [PostgresStore.open(url) for _ in range(2)]

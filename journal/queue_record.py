@@ -26,6 +26,7 @@ NOT_YET, AT_REST, NEVER = "", "~", "-"
 """What a child has done with a steer that was handed on to it, besides taking it in."""
 _BEGUN = ("running", "interrupted")
 _ASIDE = ("superseded", "unanswered")
+_GONE = ("unanswered", *ITEM_ENDS)
 
 
 class ItemRecord(Value):
@@ -324,11 +325,8 @@ class QueueRecord(Value, dict=True):
 
 
 def _apart_of(items: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
-    return {
-        name: one
-        for name, one in items.items()
-        if one.state == "superseded" or not (one.only_waits or one.is_over)
-    }
+    there = ((name, one) for name, one in items.items() if one.state not in _GONE)
+    return {name: one for name, one in there if not one.only_waits}
 
 
 def _rank(item: ItemRecord) -> tuple[int, int]:
