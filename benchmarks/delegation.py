@@ -29,6 +29,7 @@ from support.model_server import Behaviour, ModelServer, Text, Tools
 from steersman.actors.agent_profile import AgentProfile
 from steersman.actors.live_session import LiveSession
 from steersman.actors.runtime import Runtime
+from steersman.cli.main import COLLECTS
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ToolRequest, Usage
@@ -312,6 +313,7 @@ def steered(is_child: bool) -> float:
 
 def main() -> None:
     """Print the tables."""
+    gc.set_threshold(*COLLECTS)  # as the program does
     counts = tuple(map(int, sys.argv[1:])) or COMMANDS
     crowd()
     commands(counts)

@@ -83,7 +83,6 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
         return conversation
 
     gc.freeze()
-    gc.enable()
     with closing(host):
         return (given or interface)(host, open_it, options)
 

@@ -8,6 +8,12 @@ from types import FrameType
 
 from .. import __version__
 
+COLLECTS = (100_000, 20, 50)
+"""After how many new objects garbage is collected: seldom, since hardly any is part of a circle.
+
+Imports make fewer, so that they are not held up.
+"""
+
 
 def main() -> None:
     """Run the command line and exit."""
@@ -21,7 +27,7 @@ def main() -> None:
         emit(sys.argv[3:])
     _leave_folder_out()
     signal.signal(signal.SIGINT, _leave)  # while importing there is nothing to save
-    gc.disable()  # imports make no garbage; a chat enables it again
+    gc.set_threshold(*COLLECTS)
     from .program import run
 
     signal.signal(signal.SIGINT, _interrupt)

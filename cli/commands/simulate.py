@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import shlex
@@ -66,7 +65,6 @@ def simulate(
     """
     scenarios = _scenarios(file)
     command = " ".join(filter(None, ("steersman simulate", shlex.quote(file) if file else "")))
-    gc.enable()
     if choices:
         return _replay(choices, scenarios)
     began, played, broken = time.monotonic(), list[Played](), dict[str, Broken]()
