@@ -19,6 +19,7 @@ from contextlib import aclosing, closing, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ..journal.child_record import ChildRecord
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, StepAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
@@ -96,7 +97,8 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
     goals = decode(GoalsRecord, data["goals"])
     if goals.goal is not None and not goals.goal.is_over:
         yield goal_status(goals.goal, goals, at)
-    yield whole_queue(decode(QueueRecord, data["queue"]), at)
+    children = {name: decode(ChildRecord, known) for name, known in data["children"].items()}
+    yield whole_queue(decode(QueueRecord, data["queue"]), children, at)
 
 
 def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:

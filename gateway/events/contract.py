@@ -263,8 +263,8 @@ class QueueEvent(Stamp):
     items: NotRequired[list[QueueItem]]  # all messages, the next one first
     changed: NotRequired[list[ChangedItem]]  # the messages that are new, or are not as they were
     removed: NotRequired[list[str]]  # ids of the messages that have ended
-    # with `items`, if there are any: how many messages beside them `/queue resume` can go on with, whose
-    # turn another message replaced or the model did not answer
+    # with `items`, if there are any: with how much beside them `/queue resume` can go on, messages whose
+    # turn another one replaced or the model did not answer, and subagents of the background
     resumable: NotRequired[int]
 
 

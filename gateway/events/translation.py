@@ -13,7 +13,7 @@ from typing import Any, Literal, assert_never
 
 from ...actors.environment import Publication
 from ...journal import entries as e
-from ...journal.child_record import ChildRecord
+from ...journal.child_record import ChildRecord, Children
 from ...journal.child_record import aside as children_aside
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
@@ -227,7 +227,7 @@ def queue_event(
     if names is None:
         return None
     if names == "all" or len(queue.order) <= longest:
-        return whole_queue(queue, at)
+        return whole_queue(queue, record.children, at)
     places = {name: queue.place(name) for name in names if queue.is_live(name)}
     items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
     changed = [
@@ -245,13 +245,15 @@ def queue_event(
     )
 
 
-def whole_queue(queue: QueueRecord, at: c.Stamp) -> c.QueueEvent:
-    """Return the event of a queue with all its messages."""
+def whole_queue(queue: QueueRecord, children: Children, at: c.Stamp) -> c.QueueEvent:
+    """Return the event of a queue with all its messages, and how much beside them can go on."""
     view = queue_view(queue)
     event = c.QueueEvent(
         type="queue", **at, state=view["state"], count=len(queue.order), items=view["items"]
     )
-    if resumable := sum(not item.for_turn for item in queue.aside()):
+    resumable = sum(not item.for_turn for item in queue.aside())
+    resumable += sum(child.state == "interrupted" for child in children_aside(children))
+    if resumable:
         event["resumable"] = resumable
     return event
 

@@ -335,3 +335,15 @@ def test_an_answer_that_waits_for_a_decision_is_announced(
     assert again.ask("/queue keep")["ok"]
     again.wait("turn_ended", status="completed")
     assert again.close() == 0
+
+
+def test_a_stopped_child_of_the_background_is_counted(place: Place, family) -> None:
+    """The queue event says that something can go on, here and to a second client; a resume ends that."""
+    chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.send("/stop")
+    chat.wait("child_ended", session=chat.session)
+    assert chat.wait("queue", session=chat.session)["resumable"] == 1
+    assert chat.ask("/queue")["text"] == "Nothing waits. `/queue resume` goes on with kid."
+    assert chat.ask("/queue resume")["text"] == "kid goes on."
+    assert "resumable" not in [event for event in of(chat, "queue") if "items" in event][-1]
