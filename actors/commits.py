@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from ..journal.child_record import aside
 from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
+from ..journal.revert_record import beside
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
 from ..machines import protocol as m
 from ..machines.errors import SteersmanError, StoreError
@@ -168,8 +168,8 @@ def row_of(record: SessionRecord) -> SessionRow:
     """Return what a list of sessions shows of this one."""
     queue, run = record.queue, record.run
     is_over = record.state == "finalized"  # what waited in it ended with it
-    beside = aside(record.children)
-    at_work = sum(child.is_at_work for child in beside)
+    helpers = beside(record.children, record.reverts)
+    at_work = sum(child.is_at_work for child in helpers)
     return SessionRow(
         session=record.id,
         folder=record.folder,
@@ -181,7 +181,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         updated=record.updated,
         seq=record.seq,
         waiting=0 if is_over else queue.pending_count,
-        interrupted=0 if is_over else _cut_off(queue) + len(beside) - at_work,
+        interrupted=0 if is_over else _cut_off(queue) + len(helpers) - at_work,
         asking=record.asking,
         offered=0 if is_over else sum(item.state == "offered" for item in queue.special()),
         at_work=0 if is_over else at_work,

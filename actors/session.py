@@ -16,11 +16,11 @@ from pykka import ActorRef
 
 from ..journal import entries as e
 from ..machines import protocol as m
-from ..machines.delivery import Relation
 from ..machines.people import FromPerson
 from ..machines.protocol import mailed
 from .children import ChildSupervisor
 from .decisions import (
+    children,
     goals,
     queueing,
     recovering,
@@ -228,16 +228,10 @@ class Session(Member, Supervisor):
             return refusal(obstacle).reply
         if message.number is not None:
             return self._take_in(resuming.resume(self.record, message))
-        names = tuple(
-            child.name
-            for child in self.record.children.values()
-            if child.state == "interrupted" and child.relation != Relation.FOREGROUND_CHILD
-        )
+        order = m.ResumeChildren(earlier=(), turn="", epoch=self.record.epoch)
+        names = tuple(child.name for child in children.resumable(self.record, order))
         if names:
-            tell(
-                self._member("children"),
-                m.ResumeChildren(earlier=(), turn="", epoch=self.record.epoch),
-            )
+            tell(self._member("children"), order)
         resumed = resuming.resume(self.record, replace(message, children=names))
         return self._take_in(resumed)
 

@@ -25,6 +25,7 @@ from ..journal.entries import QuestionAsked, StepAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
+from ..journal.revert_record import RevertRecord, beside
 from ..journal.turn_record import CONTINUE
 from ..machines import protocol as m
 from ..machines.disposition import Intent
@@ -98,7 +99,8 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
     if goals.goal is not None and not goals.goal.is_over:
         yield goal_status(goals.goal, goals, at)
     children = {name: decode(ChildRecord, known) for name, known in data["children"].items()}
-    yield whole_queue(decode(QueueRecord, data["queue"]), children, at)
+    reverts = {name: decode(RevertRecord, known) for name, known in data["reverts"].items()}
+    yield whole_queue(decode(QueueRecord, data["queue"]), beside(children, reverts), at)
 
 
 def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:

@@ -107,13 +107,6 @@ def at_work(children: Children, *relations: str) -> Iterator[ChildRecord]:
             yield child
 
 
-def aside(children: Children) -> list[ChildRecord]:
-    """Return the children that work beside turns, or were interrupted, oldest first; no side talks."""
-    kinds = (Relation.BACKGROUND_CHILD, Relation.DETACHED_CHILD)
-    there = (child for child in children.values() if child.relation in kinds)
-    return [child for child in there if child.is_at_work or child.state == "interrupted"]
-
-
 def names_for(children: Children, turn: str) -> list[str]:
     """Return the children for which a turn waits."""
     waited = at_work(children, Relation.FOREGROUND_CHILD)

@@ -7,10 +7,12 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from ..machines.delivery import Relation
 from ..machines.lifecycles import REVERT
 from ..machines.value import Value
 from ..workflows.spelling import counted_paths
 from . import entries as e
+from .child_record import ChildRecord, Children
 from .fold import EntryKinds, moved
 
 REMEMBERED = 20
@@ -92,6 +94,21 @@ def taken_back(reverts: Mapping[str, RevertRecord], turn: str) -> set[str]:
         elif turn in done.turns:
             paths.update(done.restored)
     return paths
+
+
+def beside(children: Children, reverts: Mapping[str, RevertRecord]) -> list[ChildRecord]:
+    """Return the children that work beside turns, or were interrupted, oldest first; no side talks.
+
+    One that was interrupted, and whose turn's files were taken back, does not go on by itself.
+    """
+    kinds = (Relation.BACKGROUND_CHILD, Relation.DETACHED_CHILD)
+    there = (child for child in children.values() if child.relation in kinds)
+    return [
+        child
+        for child in there
+        if child.is_at_work
+        or (child.state == "interrupted" and not taken_back(reverts, child.turn))
+    ]
 
 
 def news_of(entry: e.Reverted) -> str:

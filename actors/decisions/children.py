@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord, at_work
 from ...journal.record import SessionRecord
+from ...journal.revert_record import taken_back
 from ...machines import protocol as m
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
@@ -172,7 +173,12 @@ def resumable(record: SessionRecord, order: m.ResumeChildren) -> list[ChildRecor
         is_foreground = child.relation == Relation.FOREGROUND_CHILD
         is_meant = child.turn in order.earlier if order.earlier else not is_foreground
         is_stopped = order.epoch < record.stopped.get(child.relation, 0)
-        if child.state == "interrupted" and is_meant and not is_stopped and child not in left:
+        is_gone = not order.earlier and bool(taken_back(record.reverts, child.turn))
+        if (
+            child.state == "interrupted"
+            and is_meant
+            and not (is_stopped or is_gone or child in left)
+        ):
             found.append(child)
     return found
 

@@ -117,7 +117,7 @@ class Bindings:
         self._line = line
         self._screen = screen
         self._leave = leave
-        self._last_control_c = -AGAIN
+        self._stopped_at = -AGAIN
         self._keys, self._control_x_key = 0, -1
         self._burst = self._breaks = self._read = self._reads = 0
         self._free = 0.0
@@ -302,17 +302,19 @@ class Bindings:
             self._line.stop()
 
     def _control_c(self, event: KeyPressEvent) -> None:
+        """Clear the line; with an empty one stop what works, and leave where that is being stopped."""
+        if event.current_buffer.text:
+            if not self._line.give_back():
+                event.current_buffer.reset(append_to_history=True)
+            return
         now = time.monotonic()
-        is_again = now - self._last_control_c < AGAIN
-        self._last_control_c = now
-        is_busy = self._screen.status.can_stop
-        if is_again or not (is_busy or event.current_buffer.text):
+        is_again = now - self._stopped_at < AGAIN
+        if is_again or not self._screen.status.can_stop:
             self._leave()
-        elif is_busy:
-            self._screen.write("Ctrl-C again leaves.", ends_answer=True)
-            self._line.stop()
-        elif not self._line.give_back():
-            event.current_buffer.reset(append_to_history=True)
+            return
+        self._stopped_at = now
+        self._screen.write("Ctrl-C again leaves.", ends_answer=True)
+        self._line.stop()
 
     def _control_d(self, event: KeyPressEvent) -> None:
         if event.current_buffer.text:

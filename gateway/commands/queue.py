@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from ...journal.child_record import aside as children_aside
 from ...journal.queue_record import ItemRecord
+from ...journal.revert_record import beside
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
 from ..client import SessionClient
@@ -140,7 +140,8 @@ def _nothing_waits(client: SessionClient) -> str:
     aside = client.record().queue.aside() if client.is_open else []
     if aside:
         return f"Nothing waits. {_set_aside(aside)}"
-    if children := [child.name for child in children_aside(client.record().children)]:
+    record = client.record()
+    if children := [child.name for child in beside(record.children, record.reverts)]:
         return f"Nothing waits. `/queue resume` goes on with {', '.join(children)}."
     return f"The queue is empty.{saved_queue.kept_elsewhere(client)}"
 

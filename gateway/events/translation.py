@@ -8,15 +8,15 @@ they have no event (`NoEvent`), so that the type checker names the function that
 Goals and runs also have events of their own for entries of other families: see `of_goal` and `of_run`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
 from ...actors.environment import Publication
 from ...journal import entries as e
-from ...journal.child_record import ChildRecord, Children
-from ...journal.child_record import aside as children_aside
+from ...journal.child_record import ChildRecord
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
+from ...journal.revert_record import beside
 from ...journal.turn_facts import TurnFacts, written
 from ...journal.turn_record import CallRecord
 from ...machines import protocol as m
@@ -227,7 +227,7 @@ def queue_event(
     if names is None:
         return None
     if names == "all" or len(queue.order) <= longest:
-        return whole_queue(queue, record.children, at)
+        return whole_queue(queue, beside(record.children, record.reverts), at)
     places = {name: queue.place(name) for name in names if queue.is_live(name)}
     items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
     changed = [
@@ -245,14 +245,14 @@ def queue_event(
     )
 
 
-def whole_queue(queue: QueueRecord, children: Children, at: c.Stamp) -> c.QueueEvent:
+def whole_queue(queue: QueueRecord, helpers: Sequence[ChildRecord], at: c.Stamp) -> c.QueueEvent:
     """Return the event of a queue with all its messages, and how much beside them can go on."""
     view = queue_view(queue)
     event = c.QueueEvent(
         type="queue", **at, state=view["state"], count=len(queue.order), items=view["items"]
     )
     resumable = sum(not item.for_turn for item in queue.aside())
-    resumable += sum(child.state == "interrupted" for child in children_aside(children))
+    resumable += sum(child.state == "interrupted" for child in helpers)
     if resumable:
         event["resumable"] = resumable
     return event
@@ -518,7 +518,7 @@ def _resumed(record: SessionRecord, at: c.Stamp, *recovered: c.RecoveredEvent) -
     ]
     aside += [
         c.NoticeEvent(type="notice", **at, text=_child_goes_on(child))
-        for child in children_aside(record.children)
+        for child in beside(record.children, record.reverts)
     ]
     return [_started(record, at, is_resumed=True), *_mode(record.mode, at), *recovered, *aside]
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from ...journal.child_record import aside
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.recovery import is_cut_off, last_sign, load_record
+from ...journal.revert_record import beside
 from ...journal.store import RowFilter, SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
@@ -193,7 +193,7 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         items=tuple(
             sorted(items, key=lambda item: item.state not in ("interrupted", "unanswered"))
         ),
-        children=tuple(child.name for child in aside(record.children)),
+        children=tuple(child.name for child in beside(record.children, record.reverts)),
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
         unknown=tuple(calls_in(record, "running", "stopping", "unknown")),

@@ -347,3 +347,26 @@ def test_a_stopped_child_of_the_background_is_counted(place: Place, family) -> N
     assert chat.ask("/queue")["text"] == "Nothing waits. `/queue resume` goes on with kid."
     assert chat.ask("/queue resume")["text"] == "kid goes on."
     assert "resumable" not in [event for event in of(chat, "queue") if "items" in event][-1]
+
+
+def test_a_child_of_a_turn_that_was_taken_back_stays_stopped(
+    place: Place, serve, gate: Gate
+) -> None:
+    """Its files are gone on purpose: no resume brings it back, and none says so, until that is undone."""
+    serve(
+        delegate({"task": KID, "name": "kid", "background": True}),
+        shell(f"echo kid > made.txt; sleep 600 & {gate.command}"),
+        Text("Off it goes.", match=PARENT),
+        Text("All is well."),
+    )
+    chat = place.chat("--yes")
+    chat.send(PARENT)
+    gate.wait()
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.send("/stop")
+    chat.wait("child_ended", session=chat.session)
+    assert chat.ask("/revert")["data"]["restored"] == ["made.txt"]
+    assert chat.ask("/queue resume")["text"] == "Nothing waits."
+    assert chat.ask("/queue")["text"] == "The queue is empty."
+    assert chat.ask("/revert undo")["ok"]
+    assert chat.ask("/queue resume")["text"] == "kid goes on."

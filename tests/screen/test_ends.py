@@ -26,7 +26,7 @@ def talking(stage: Stage) -> Stage:
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("key", ["\x1b", "\x03"], ids=["Esc", "Ctrl-C"])
 def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, columns: int) -> None:
-    """The turn ends, what is in the line stays, and the chat goes on."""
+    """The turn ends, what is in the line stays, and the chat goes on; Ctrl-C clears the line first."""
     terminal = opened(size=(columns, 24))
     terminal.types("talk")
     terminal.shows("It goes on and on.")
@@ -34,11 +34,15 @@ def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, colu
     terminal.has_line("draft")
     terminal.presses(key)
     if key == "\x03":
+        terminal.waits(lambda: not any("draft" in row for row in terminal.screen.display))
+        terminal.has_bar("working")
+        terminal.presses(key)
         terminal.shows("Ctrl-C again leaves.")
     terminal.shows("Stopping current task.")
     terminal.has_bar("idle")
-    terminal.has_line("draft")
-    terminal.presses("\x15")
+    if key == "\x1b":
+        terminal.has_line("draft")
+        terminal.presses("\x15")
     terminal.types("hello")
     terminal.shows("Good day.")
 
@@ -54,6 +58,26 @@ def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
     terminal.shows("Saved, with 1 interrupted. Continue with: steersman chat --resume")
     assert terminal.ended() == 0
     assert talking.place.left() == []
+
+
+def test_a_line_that_is_begun_in_between_is_cleared(talking: Stage, opened: Open) -> None:
+    """However soon a second Ctrl-C comes, it leaves on an empty line only."""
+    terminal = opened()
+    for draft in ("one", "two"):
+        terminal.presses(draft)
+        terminal.has_line(draft)
+        terminal.presses("\x03")
+        terminal.has_line("")
+    terminal.types("talk")
+    terminal.shows("It goes on and on.")
+    terminal.presses("\x03")
+    terminal.shows("Stopping current task.")
+    terminal.presses("three")
+    terminal.has_line("three")
+    terminal.presses("\x03")
+    terminal.has_line("")
+    terminal.types("hello")
+    terminal.shows("Good day.")
 
 
 def test_leaving_at_the_prompt(stage: Stage, opened: Open) -> None:
