@@ -713,6 +713,8 @@ def a_turn_that_waits_for_its_provider_asks_nothing(history: History) -> None:
     waiting = set[str]()
     for _, entry, _ in appended(history):
         match entry:
+            case e.TurnStarted(turn=turn):
+                waiting.discard(turn)  # an earlier one of the name was lost in a crash
             case e.ModelAwaited(turn=turn):
                 waiting.add(turn)
             case e.ModelAskedAgain(turn=turn):
