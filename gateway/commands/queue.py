@@ -141,8 +141,9 @@ def _nothing_waits(client: SessionClient) -> str:
     if aside:
         return f"Nothing waits. {_set_aside(aside)}"
     record = client.record()
-    if children := [child.name for child in beside(record.children, record.reverts)]:
-        return f"Nothing waits. `/queue resume` goes on with {', '.join(children)}."
+    helpers = beside(record.children, record.reverts)
+    if stopped := [child.name for child in helpers if child.state == "interrupted"]:
+        return f"Nothing waits. `/queue resume` goes on with {', '.join(stopped)}."
     return f"The queue is empty.{saved_queue.kept_elsewhere(client)}"
 
 

@@ -341,6 +341,7 @@ def test_a_stopped_child_of_the_background_is_counted(place: Place, family) -> N
     """The queue event says that something can go on, here and to a second client; a resume ends that."""
     chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
     chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.ask("/queue")["text"] == "The queue is empty."
     chat.send("/stop")
     chat.wait("child_ended", session=chat.session)
     assert chat.wait("queue", session=chat.session)["resumable"] == 1
