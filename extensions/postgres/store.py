@@ -92,9 +92,8 @@ class PostgresStore(SqlStore):
         with ExitStack() as undo:
             undo.callback(line.close)
             check_about(line.address, line.rows("SELECT version, oldest, number FROM home.about"))
-            line.run(
-                complete_listings
-            )  # a program of an earlier version may have made sessions since
+            # a program of an earlier version may have made sessions since
+            line.run(complete_listings)
             undo.pop_all()
         return cls(line, PostgresPresence(line, lease, fence), clock)
 
