@@ -290,7 +290,7 @@ def reverted_text(about: Mapping[str, Any], way: str = "/revert") -> str:
     if about["kept"]:
         lines += _kept(about, way)
     if about["yours"]:
-        lines.append(f"Back to your own version: {path_names(about['yours'])}.")
+        lines.append(f"As you had left them: {path_names(about['yours'])}.")
     if about["shared"]:
         lines.append(_shared(about, way))
     lines += [f"Not restored: {note}." for note in about["notes"]]
