@@ -280,7 +280,8 @@ class Nodes:
         until(lambda: not self._unread(), "the decisions about what is held", quiet=120.0)
 
         def is_idle() -> bool:
-            return not any(row.waiting + row.interrupted for row in store.sessions())
+            """Whether nothing waits or runs; a message whose turn was replaced stays aside for ever."""
+            return not any(row.waiting or row.state == "busy" for row in store.sessions())
 
         until(is_idle, "the end of all turns", quiet=120.0 + self._count / 5)
         self._longest = time.monotonic() - began
