@@ -54,6 +54,8 @@ HOSTILE: dict[str, tuple[str, ...]] = {
     "forks again every 3 ms": (*_PYTHON, _HOPPER),
 }
 
+_QUIET = 10  # looks that find nothing
+
 
 @dataclass
 class Mark:
@@ -83,10 +85,15 @@ class Mark:
             return False
 
     def until_gone(self, timeout: float) -> list[int]:
-        """Look until none is left or the time is over (longer on a busy machine); give what is left."""
-        pause = threading.Event()
+        """Look until none is left or the time is over (longer on a busy machine); give what is left.
+
+        One look misses a process that forks during it: so it is over when several in a row find none.
+        """
+        pause, quiet, found = threading.Event(), 0, list[int]()
         for _ in range(int(seconds(timeout) / 0.02)):
-            if not self.pids():
+            found = self.pids()
+            quiet = 0 if found else quiet + 1
+            if quiet == _QUIET:
                 break
             pause.wait(0.02)
-        return self.pids()
+        return found
