@@ -99,7 +99,7 @@ def outcome(
     called = msgspec.json.encode([tool, arguments], order="deterministic", enc_hook=str)
     failure = "" if status == "ok" or has_run else f"{tool}: {_kind_of_failure(text)}"
     changes = list(changed)
-    shown = f"{tool} {_line(called.decode().partition(',')[2][:-1])} -> {_line(text) or status}"
+    said = ", ".join(f"{name}: {_shown(value)}" for name, value in arguments.items())
     return CallOutcome(
         mark=_digest(called, status.encode(), text.encode("utf-8", "replace")),
         failure=failure,
@@ -107,7 +107,7 @@ def outcome(
         if changes
         else "",
         is_poll=is_poll,
-        evidence=shown,
+        evidence=f"{tool} ({_line(said)}): {_line(text) or status}",
     )
 
 
@@ -140,6 +140,10 @@ def after_step(progress: TurnProgress, outcomes: Iterable[CallOutcome]) -> TurnP
 
 def _digest(*parts: bytes) -> str:
     return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
 
 
 def _line(text: str) -> str:

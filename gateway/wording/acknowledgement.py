@@ -235,7 +235,8 @@ def acknowledgement(
             does = "continues" if event.get("resumed") else does
             text = plain(f"🤖 {event['name']} {does}: {event['task']}", can_utf8)
         case "child_ended":
-            text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
+            end = "stopped" if event.get("resumable") else event["status"]
+            text = plain(f"🤖 {event['name']} {end}", can_utf8)
         case "side_talk_ended":
             number = event["number"]
             if event.get("resumable"):

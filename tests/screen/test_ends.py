@@ -134,7 +134,7 @@ def test_a_helper_in_the_background_is_stopped_by_a_key(
     pid = gate.wait()
     terminal.has_bar("kid at work")
     terminal.presses(key)
-    terminal.shows("kid cancelled")
+    terminal.shows("kid stopped")
     assert wait_gone([pid]) == []
     terminal.has_bar("idle")
     gate.close()

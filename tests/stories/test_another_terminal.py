@@ -32,7 +32,7 @@ def another_terminal(stage: Stage) -> None:
     assert "waits behind turn t1, which waits for delegate" in stage.runs("why", "last", "3")
     stage.runs("stop", "last")
     chat.shows("Stopping current task.", interrupted={"cause": "stop"})
-    chat.shows("kid cancelled", child_ended={"name": "kid", "status": "cancelled"})
+    chat.shows("kid stopped", child_ended={"name": "kid", "status": "cancelled"})
     why = stage.runs("why", "last", "2")
     assert "accepted as queue #2" in why
     assert "turn t1 was interrupted (stop)" in why

@@ -45,7 +45,7 @@ def the_helper_at_work(stage: Stage) -> None:
     chat.shows("kid [WORKING]")
     chat.types("/stop")
     chat.shows("Stopping current task.", interrupted={"cause": "stop"})
-    chat.shows("🤖 kid cancelled", child_ended={"name": "kid", "status": "cancelled"})
+    chat.shows("🤖 kid stopped", child_ended={"name": "kid", "status": "cancelled"})
     chat.shows("Ended: process", stopped={"killed": lambda pids: second in pids, "survivors": []})
     assert wait_gone([second], 0.0) == []
     assert stage.place.left() == []
