@@ -28,7 +28,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import anyio
 import anyio.abc
@@ -38,11 +38,10 @@ from mcp.client import Client, Transport
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
 
 from ... import __version__
 from ...machines.conversation import Picture
@@ -57,9 +56,10 @@ from .foreign_schema import entries, is_within
 from .login_file import LoginFile
 from .login_request import LoginAuth, LoginNeeded
 from .screening import MOST, described, few, for_sdk, screened_tools
+from .task import AskFor, FollowedTask, TaskBegun, Tasks
 
-Report = Callable[[float, float | None, str], None]
-"""Receives a report of progress: how much is done, of how much, and a message."""
+Report = Callable[[str, str], None]
+"""Receives a report of progress: how much is done, and a message; either may be empty."""
 Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 """Has a person fill in a form; see `ToolContext.ask`."""
 _ROUNDS = 10
@@ -78,8 +78,13 @@ _CLOSED = "Connection closed"  # what the SDK says to all calls when a connectio
 Item = SessionMessage | Exception
 Streams = tuple["_Incoming", Any]
 
-_RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
-    types.CallToolResult | types.InputRequiredResult
+_Result = types.CallToolResult | types.InputRequiredResult | TaskBegun
+_RESULT: TypeAdapter[_Result] = TypeAdapter(
+    Annotated[
+        Annotated[types.CallToolResult | types.InputRequiredResult, Tag("core")]
+        | Annotated[TaskBegun, Tag("task")],
+        Discriminator(lambda given: "task" if given.get("resultType") == "task" else "core"),
+    ]
 )
 _issuing: ContextVar[PendingCall | None] = ContextVar("issuing", default=None)
 """The call whose request the running task sends: the SDK does not give the ids of requests."""
@@ -100,7 +105,10 @@ class McpAnswer(NamedTuple):
 
 
 class PendingCall:
-    """A call that was sent to the server; `cancel` asks the server to end it."""
+    """A call that was sent to the server; `cancel` asks the server to end it.
+
+    `joins` is the task that it is already. `keep` is told, in a thread, of the task that it becomes.
+    """
 
     def __init__(
         self,
@@ -109,17 +117,27 @@ class PendingCall:
         arguments: dict[str, Any],
         report: Report,
         ask: Ask | None,
+        keep: Callable[[str], None],
+        joins: str,
     ) -> None:
         self.request: types.RequestId | None = None
-        self._connection, self._ask = connection, ask
+        self._connection, self._ask, self._keep, self._report = connection, ask, keep, report
+        self._followed: FollowedTask | None = None
+        self._is_cancelled = False
         self._open = 0  # forms that a person fills in
         self._is_between = False  # the server has answered that it wants to know more, and waits
-        self._task = asyncio.create_task(self._send(tool, arguments, report))
+        self._task = asyncio.create_task(self._send(tool, arguments, joins))
 
     @property
-    def is_asking(self) -> bool:
-        """Whether a person fills in a form, which takes as long as it takes."""
-        return self._open > 0
+    def has_time(self) -> bool:
+        """Whether a person fills in a form, or a task goes on: both take as long as they take."""
+        return self._open > 0 or self._followed is not None
+
+    @property
+    def lost_task(self) -> str:
+        """The task that it had become when the server could not be reached any more; else empty."""
+        is_lost = self._followed is not None and self._connection.is_over
+        return self._followed.task if self._followed is not None and is_lost else ""
 
     async def ask(self, asked: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
         """Have a person fill in a form of the server, or look at an address that it names."""
@@ -153,7 +171,12 @@ class PendingCall:
 
     async def cancel(self, grace: float) -> bool:
         """Cancel the call; whether the server answers it within `grace` seconds, or has nothing to."""
-        if self._connection.config.url or self._is_between:
+        self._is_cancelled = True
+        if self._followed is not None:
+            with suppress(ToolError, TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self._followed.cancel()
+        elif self._connection.config.url or self._is_between:
             self._task.cancel()  # which the SDK tells the server
         elif self.request is not None and not self._task.done():
             cancelled = types.CancelledNotification(
@@ -165,32 +188,35 @@ class PendingCall:
         await asyncio.wait((self._task,), timeout=grace)
         return self._task.done() and (self._is_between or not self._task.cancelled())
 
-    async def _send(self, tool: str, arguments: dict[str, Any], report: Report) -> McpAnswer:
+    async def _send(self, tool: str, arguments: dict[str, Any], joins: str) -> McpAnswer:
         _issuing.set(self)
-
-        async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            report(progress, total, message or "")
-
         self._connection.calls.append(self)
         try:
-            result = await self._answered(tool, arguments, progressed)
+            if joins:
+                return _answer_of(await self._follow(joins))
+            return _answer_of(await self._answered(tool, arguments))
         finally:
             self._connection.calls.remove(self)
-        pictures: list[Picture] = []
-        parts = [_block_text(block, pictures) for block in result.content]
-        if not parts and result.structured_content is not None:
-            parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-        return McpAnswer("\n".join(parts), tuple(pictures), bool(result.is_error))
 
-    async def _answered(
-        self, tool: str, arguments: dict[str, Any], progressed: ProgressFnT
-    ) -> types.CallToolResult:
+    async def _follow(self, task: str) -> types.CallToolResult:
+        """Look at a task until it has ended; its id is kept before. Raises `ToolError`."""
+        self._followed = self._connection.task(task, self.ask, lambda said: self._report("", said))
+        await asyncio.to_thread(self._keep, task)
+        if self._is_cancelled:  # before it became a task
+            await self._followed.cancel()
+        return await self._followed.result()
+
+    async def _answered(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
         """Send the call, again with what the server wanted to know first. Raises `ToolError`."""
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+            self._report(share, message or "")
+
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
         for _ in range(_ROUNDS):
             # Not `call_tool`: that checks the answer against the server's schema of it, without bounds.
-            result: types.CallToolResult | types.InputRequiredResult
-            result = await self._connection.answered(
+            result: _Result = await self._connection.answered(
                 self._connection.client.session.send_request(
                     types.CallToolRequest(params=params), _RESULT, progress_callback=progressed
                 ),
@@ -198,6 +224,8 @@ class PendingCall:
             )
             if isinstance(result, types.CallToolResult):
                 return result
+            if isinstance(result, TaskBegun):
+                return await self._follow(result.task_id)
             told: dict[str, Any] = {}
             self._is_between = True
             for name, request in (result.input_requests or {}).items():
@@ -218,6 +246,14 @@ class PendingCall:
             )
         name = self._connection.config.name
         raise ToolError(f"the server `{name}` asks for input, which it does not get")
+
+
+def _answer_of(result: types.CallToolResult) -> McpAnswer:
+    pictures: list[Picture] = []
+    parts = [_block_text(block, pictures) for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
+    return McpAnswer("\n".join(parts), tuple(pictures), bool(result.is_error))
 
 
 def _block_text(block: types.ContentBlock, pictures: list[Picture] | None = None) -> str:
@@ -488,11 +524,54 @@ class McpConnection:
             why = f"the server `{self.config.name}` could not be used: {self.fault}"
             raise ToolError(why, self.hint)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the server has ended, or cannot be reached any more."""
+        return self._is_over.is_set()
+
     def call(
-        self, tool: str, arguments: dict[str, Any], report: Report, ask: Ask | None = None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        report: Report,
+        ask: Ask | None = None,
+        keep: Callable[[str], None] = lambda task: None,
+        joins: str = "",
     ) -> PendingCall:
-        """Send a call of a tool, by the server's own name of it."""
-        return PendingCall(self, tool, arguments, report, ask)
+        """Send a call of a tool, by the server's own name of it, or join the task that it is."""
+        return PendingCall(self, tool, arguments, report, ask, keep, joins)
+
+    def task(self, task: str, ask: AskFor, report: Callable[[str], None]) -> FollowedTask:
+        """Return a task of the server, to be looked at; each look has the time limit of a call."""
+
+        async def send(request: types.Request[Any, Any], kind: type[Any]) -> Any:
+            try:
+                async with asyncio.timeout(self.config.timeout):
+                    return await self.answered(self.client.session.send_request(request, kind))
+            except TimeoutError:
+                limit = f"within {self.config.timeout:g} s"
+                raise ToolError(
+                    f"the server `{self.config.name}` said nothing of the task {limit}"
+                ) from None
+
+        return FollowedTask(task, send, ask, report)
+
+    async def outcome(self, task: str) -> McpAnswer | None:
+        """Ask once what became of a task, or why it failed; none while it goes on.
+
+        Raises `ToolError` if the server cannot be asked.
+        """
+
+        async def decline(asked: types.ElicitRequestParams) -> types.ElicitResult:
+            return types.ElicitResult(action="decline")
+
+        try:
+            result = await self.task(task, decline, lambda said: None).look()
+        except ToolError as error:
+            if self.is_over:
+                raise
+            return McpAnswer(f"Error: {error}", (), is_error=True)
+        return _answer_of(result) if result is not None else None
 
     async def end(self, grace: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """End the server; returns the pids that were ended, and any that survived."""
@@ -631,6 +710,7 @@ class McpConnection:
             client_info=types.Implementation(name="steersman", version=__version__),
             message_handler=self._noticed,
             elicitation_callback=self._elicited,
+            extensions=[Tasks()],
         )
         async with client:
             self.client = client
