@@ -19,8 +19,8 @@ from .wording import chosen
 def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
-    Without a number that is also the turn that its model has just left unanswered; and where nothing is
-    interrupted or held, what a message replaced last. What was taken back by a revert stays if something
+    Without a number that is also the turn that its model has just left unanswered, after what was
+    interrupted; and where nothing is interrupted or held, what a message replaced last. What was taken back by a revert stays if something
     else was interrupted, unless its number is given: the reply's `reverted` are its numbers.
     """
     queue = record.queue
@@ -44,9 +44,10 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     is_asked = not (message.number or is_held or message.is_beside_goal)
     replaced = queue.superseded()[-1:] if is_asked else []
     first = replaced[0] if replaced else first
-    lost = [item for item in queue.aside() if item.state == "unanswered"]
+    takes_lost = not (message.number or message.is_beside_goal)
+    lost = [item for item in queue.aside() if takes_lost and item.state == "unanswered"]
     is_free = all(item.state != "interrupted" for item in begins)
-    if lost and is_free and not (message.number or message.is_beside_goal):
+    if lost and is_free:
         replaced, first = lost, lost[0]
     numbers = [item.number for item in kept]
     reply = answer(after=running, children=list(message.children), reverted=numbers)
@@ -54,6 +55,8 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     if is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
     picked = (first,) if first is not None and (message.number or replaced) else ()
+    if lost and not is_free:  # the turn that goes on first would be the one that ends it
+        picked = (*resumed, *lost)
     decision = released(record, picked)
     if first is None:  # only steers are left, for children that go on
         return replace(decision, reply={**reply, "restored": 0, "number": None})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from support.driver import Gate, Place
-from support.model_server import Status, Text, Tools
+from support.model_server import Hang, Status, Text, Tools
 
 ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
 DEAD = Status(400, body='{"error": {"message": "the model is gone"}}')
@@ -35,6 +35,23 @@ def test_it_goes_on_before_what_waits(place: Place, serve, dies: bool) -> None:
     assert told[-1].startswith("[You were interrupted. ")
     assert told[-1].endswith("]\nmake both")
     assert sorted(path.name for path in place.folder.iterdir() if len(path.name) == 1) == ["a", "b"]
+    assert chat.close() == 0
+
+
+def test_it_goes_on_after_what_was_interrupted(place: Place, serve) -> None:
+    """The turn that goes on first does not end it: both were promised."""
+    server = serve(Hang(), DEAD, Text("First."), Text("Second."))
+    chat = place.chat()
+    chat.send("the first")
+    server.wait_requests(1)
+    chat.send("/stop")
+    chat.wait("turn_ended", status="interrupted")
+    chat.send("the second")
+    chat.wait("turn_ended", status="failed", resumable=2)
+    assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
+    chat.wait("answer", text="First.")
+    chat.wait("answer", text="Second.")
+    assert chat.ask("/queue resume")["text"] == "Nothing waits."
     assert chat.close() == 0
 
 
