@@ -159,8 +159,8 @@ class OpenSessions(Generic[Owned]):
     ) -> ChildSpec:
         """Take up a session again; the root starts what is returned.
 
-        `is_offline`: only its queue is changed; it is not taken up at all. Raises `UnknownSession`, or
-        `StoreBusy` when another live process owns it.
+        `is_offline`: only its queue is changed; it is not taken up at all. Raises `UnknownSession`,
+        `StoreBusy` when another live process owns it, or `UsageError` when its folder is gone.
         """
         refuse_elsewhere(self._store.row(session), self._place)
         lease = self._lease(session)
@@ -169,6 +169,8 @@ class OpenSessions(Generic[Owned]):
             record = load_record(self._store, session)
             if is_offline and not record.seq:  # who began it died before that was written
                 raise UnknownSession(f"session `{session}` never began", "begin another one")
+            if not (is_offline or record.parent):
+                _refuse_lost(record)
             profile = profile_of(record)
             live = self._build(lease, record, Path(record.folder), profile, observers(session))
             undoing.callback(self.by_id.pop, session)  # a signal may end the wait for the tools
@@ -378,4 +380,13 @@ def refuse_elsewhere(row: SessionRow, place: str) -> None:
             f"session `{row.session}` has its files at `{row.place}`, and this is `{place}`",
             f"`steersman send {row.session} TEXT` has it run there, `steersman sessions show "
             f"{row.session}` reads it; it is resumed and its files are given back only there",
+        )
+
+
+def _refuse_lost(record: SessionRecord) -> None:
+    """Raise `UsageError` for a session whose folder is gone: its work would go to a new, empty one."""
+    if not Path(record.folder).is_dir():
+        raise UsageError(
+            f"the folder of session `{record.id}` is gone: `{record.folder}`",
+            f"move it back, or make it; `steersman sessions show {record.id}` shows the conversation",
         )

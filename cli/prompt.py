@@ -143,7 +143,7 @@ def _converse(
 
     line = InputLine(buffer, screen, conversation, sender, leave, on_loop, choices)
     forget_line = host.event_bus.subscribe(line.hear)
-    keys = Bindings(line, screen, leave)
+    keys = Bindings(line, screen, leave, completer.missing)
     is_vi = host.config.terminal.keys == "vi"
     app = make_app(screen, buffer, keys.bindings, os.environ, is_vi=is_vi)
     app.key_processor.before_key_press += keys.note_key

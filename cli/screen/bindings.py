@@ -21,6 +21,7 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from ..wrapping import fitted
 from .appearance import Appearance
 from .completion import picked_kind
 from .input_line import REASON, InputLine
@@ -113,8 +114,14 @@ AGAIN = 2.0
 class Bindings:
     """Handles the keys: those with an action by the method `_ACTION`, or as `_bind` says."""
 
-    def __init__(self, line: InputLine, screen: Screen, leave: Callable[[], None]) -> None:
-        self._line = line
+    def __init__(
+        self,
+        line: InputLine,
+        screen: Screen,
+        leave: Callable[[], None],
+        missing: Callable[[str], str],
+    ) -> None:
+        self._line, self._missing = line, missing
         self._screen = screen
         self._leave = leave
         self._stopped_at = -AGAIN
@@ -242,8 +249,12 @@ class Bindings:
 
     def _queue(self, event: KeyPressEvent) -> None:
         def queue_line() -> None:
-            if not self._take_entry(event):
-                self._line.send("queue")
+            if self._take_entry(event):
+                return
+            if word := self._missing(event.current_buffer.document.text_before_cursor):
+                self._screen.write(f"No file fits {fitted(word, 40)}; Enter sends it as it is.")
+                return
+            self._line.send("queue")
 
         self._unless_pasted(event, "\t", queue_line)
 

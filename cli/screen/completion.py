@@ -17,6 +17,7 @@ from ...gateway.session_info import UNTITLED, SessionChoice, fits
 from ...gateway.wording.terminal import audited
 from ...machines import protocol as m
 from ...machines.errors import ConfigError
+from ...ports.attachment import AFTER
 from ...ports.models.choice import known_names, model_named
 from ...ports.models.provider import model_configs
 from ...workflows.config import Config
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 MOST_FILES = 40
 _ABOUT = 60  # characters of a description
 _BLANKS = frozenset(" \t\n\"'`")
-_LAST = re.compile(r"(?:^|\s)(\S*)$")
+_LAST = re.compile(r"(?:^|\s)(@\"[^\"]*|\S*)$")
 
 
 FRESH = 3.0
@@ -137,6 +138,18 @@ class ChatCompleter(Completer):
         else:
             yield from self._by_sign(before.rpartition("\n")[2])
 
+    def missing(self, before: str) -> str:
+        """Return the `@path` that a text ends with, if there is no such file; empty for any other text."""
+        found = _LAST.search(before)
+        word = found[1] if found else ""
+        if not word.startswith("@") or ":" in word or word[1:] in self._status.children:
+            return ""
+        try:
+            path = self._folder / expanded(word[1:].strip('"').rstrip(AFTER) or ".")
+            return "" if path.exists() else word
+        except (OSError, ValueError, ConfigError):
+            return word
+
     def _command(self, before: str) -> Iterator[Completion]:
         from ...gateway.commands.registry import COMMANDS, NAMES  # all commands
 
@@ -241,13 +254,13 @@ class ChatCompleter(Completer):
             yield completion
         if len(word) < 2 or word.startswith(("@/", "@~", "@..")):
             return
-        for path in ranked(self._index.paths(), word[1:], MOST_FILES):
-            if " " not in path and f"@{path}" not in shown:
-                yield _completion(f"@{path}", word)
+        for path in ranked(self._index.paths(), word[1:].lstrip('"'), MOST_FILES):
+            if (name := _named(path)) not in shown:
+                yield _completion(name, word)
 
     def _beginning(self, word: str) -> Iterator[Completion]:
         """Complete a path in one folder; hidden files only after a dot."""
-        above, _, start = word[1:].rpartition("/")
+        above, _, start = word[1:].lstrip('"').rpartition("/")
         try:
             folder = self._folder / expanded(above or ".")
             found = sorted(folder.iterdir(), key=lambda entry: (not entry.is_dir(), entry.name))
@@ -256,13 +269,20 @@ class ChatCompleter(Completer):
         shown = 0
         for entry in found:
             is_hidden = entry.name.startswith(".") and not start.startswith(".")
-            if is_hidden or not entry.name.lower().startswith(start.lower()) or " " in entry.name:
+            if is_hidden or not entry.name.lower().startswith(start.lower()):
                 continue
             path = f"{above}/{entry.name}" if above else entry.name
-            yield _completion(f"@{path}{'/' if entry.is_dir() else ''}", word)
+            yield _completion(_named(f"{path}{'/' if entry.is_dir() else ''}"), word)
             shown += 1
             if shown == MOST_FILES:
                 return
+
+
+def _named(path: str) -> str:
+    """Write a path as a message names it: in quotes if it has a blank, open after a folder."""
+    if not set(path) & _BLANKS:
+        return f"@{path}"
+    return f'@"{path}' if path.endswith("/") else f'@"{path}"'
 
 
 def _first_line(text: str) -> str:

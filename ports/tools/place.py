@@ -66,6 +66,11 @@ def resolve(text: str, context: ToolContext) -> Place:
             f"`{shown(text)}` leads outside the session's folder, to `{shown(str(place.path))}`",
             "stay inside the folder, or ask the user for permission",
         )
+    if not (place.is_outside or context.folder.is_dir()):
+        raise ToolError(
+            f"the session's folder `{shown(str(context.folder))}` is gone",
+            "nothing was opened or made; ask the user where it is",
+        )
     return place
 
 

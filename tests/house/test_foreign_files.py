@@ -13,6 +13,7 @@ OWN = {
     "cli/commands/docs.py": "shipped",
     "cli/commands/serve.py": "the log of a process that it started",
     "gateway/commands/installed.py": "what it has just written",
+    "extensions/mcp/task_file.py": "its own notes, in the home",
     "gateway/views/evidence.py": "a signed file, which another program reads",
     "gateway/home/salvage.py": "a damaged database, however large it is",
     "gateway/host/hook_runner.py": "its own file",

@@ -27,3 +27,45 @@ def test_a_subagent_is_offered_where_it_is_addressed(
     completer = ChatCompleter(Status(children={"reader"}), tmp_path, list)
     found = completer.get_completions(Document(typed), CompleteEvent())
     assert [completion.text for completion in found] == offered
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("see @des", ['@"design final.md"']),
+        ('see @"design f', ['@"design final.md"']),
+        ("@my", ['@"my docs/', '@"my docs/plan.md"']),
+        ('@"my docs/p', ['@"my docs/plan.md"']),
+        ("@plan", ['@"my docs/plan.md"']),
+    ],
+)
+def test_a_path_with_a_blank_is_offered_in_quotes(
+    tmp_path: Path, typed: str, offered: list[str]
+) -> None:
+    """As a message names it."""
+    (tmp_path / "design final.md").touch()
+    (tmp_path / "my docs").mkdir()
+    (tmp_path / "my docs" / "plan.md").touch()
+    completer = ChatCompleter(Status(), tmp_path, list)
+    found = completer.get_completions(Document(typed), CompleteEvent())
+    assert [completion.text for completion in found] == offered
+
+
+@pytest.mark.parametrize(
+    ("typed", "missing"),
+    [
+        ("see @desi", "@desi"),
+        ('see @"design f', '@"design f'),
+        ("see @design.md", ""),
+        ("see @design.md.", ""),
+        ('see @"design final.md"', ""),
+        ("@reader", ""),
+        ("@design.md and", ""),
+        ("@notes:uri", ""),
+    ],
+)
+def test_an_unfinished_path_is_known(tmp_path: Path, typed: str, missing: str) -> None:
+    """Tab does not send it: it was to be completed."""
+    for name in ("design final.md", "design.md"):
+        (tmp_path / name).touch()
+    assert ChatCompleter(Status(children={"reader"}), tmp_path, list).missing(typed) == missing
