@@ -171,7 +171,7 @@ def _attend(
         warn(saved_line(row, here.paths))
         return int(is_crash and here.is_cut_off)
     if not options.is_json:
-        show(f"Session {last} continues in its own program.")
+        show(f"Session {last} continues in its own program. `steersman attach {last}` goes back.")
     return code
 
 

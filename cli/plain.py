@@ -29,6 +29,7 @@ from ..machines.errors import UsageError
 from ..machines.lifecycles import REASONS
 from ..machines.protocol import exit_words
 from ..machines.verdict import read_condition
+from ..ports.tools.text import counted
 from .chat_options import ChatOptions
 from .output import warn
 from .streams import Printer, comes_soon, typed_lines
@@ -251,8 +252,9 @@ NOTHING_SAID = 'Nothing was said: the input is empty. `steersman chat "MESSAGE"`
 def with_piped(message: str) -> str:
     """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
 
-    A command stays as it is. Raises `UsageError` for too much input. If a person sees the output, the
-    wait is unlimited; otherwise a pipe that was left open by mistake is given up after `PIPE_TIMEOUT`.
+    A command stays as it is. Raises `UsageError` for too much input, or what is no text. If a person sees
+    the output, the wait is unlimited; otherwise a pipe that was left open by mistake is given up after
+    `PIPE_TIMEOUT`.
     """
     if message.lstrip().startswith(("/", *OWN)) or sys.stdin.isatty():
         return message
@@ -267,6 +269,9 @@ def with_piped(message: str) -> str:
     for line in typed_lines():
         lines.append(line)
         size += len(line) + 1
+        if "\0" in line:
+            hint = "name a file in the message: `@FILE`, also a picture"
+            raise UsageError("what is piped in is no text", hint)
         if size > MOST_PIPED:
             raise UsageError(
                 f"more than {MOST_PIPED // 1024} KiB of piped input",
@@ -306,7 +311,7 @@ SHOWN = 120
 def _goal_line(event: GoalView) -> str:
     text = " ".join(event["text"].split())[:SHOWN]
     used, most = event["turns_used"], event["max_turns"]
-    turns = f"{used} turn" if used == 1 else f"{used} turns"
+    turns = counted(event["turns_total"], "turn")  # with those before it was resumed
     match event["state"]:
         case "achieved":
             return f"Goal achieved after {turns}: {text}"

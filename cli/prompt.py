@@ -162,6 +162,7 @@ def _converse(
             forget_line()
             screen.canvas.app = None
             screen.canvas.drain()
+            screen.finish()
             if buffer.text.strip():
                 buffer.append_to_history()
                 screen.write(f"Not sent (Up brings it back): {buffer.text}")

@@ -28,7 +28,7 @@ from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, Usag
 from ..machines.pattern import lazy_pattern
 from ..ports.templates import Template, templates_in
 from .events.translation import EventPublisher, queue_view
-from .open_questions import may_allow, settled
+from .open_questions import may_settle, settled
 from .session_info import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
 from .speaker import speaker, spoken_by
@@ -204,16 +204,16 @@ class SessionClient:
     def ask(self, message: m.Message, timeout: float = REPLY_TIMEOUT) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds. Raises `StoreError`.
 
-        Open questions about calls that it allows are answered with yes.
+        Open questions about calls that it allows, or refuses, are answered.
         """
         self._runtime.recover(self.session)
         reply: dict[str, Any] | None = self._runtime.ask(
             self.session, speaker().signed(message), timeout
         )
         reply = reply or {"ok": True}
-        if may_allow(message) and reply.get("ok"):
-            for question in settled(self._runtime, self.session):
-                self.ask(m.Answer(question=question, choice="allow"), timeout)
+        if may_settle(message) and reply.get("ok"):
+            for decided in settled(self._runtime, self.session):
+                self.ask(decided, timeout)
         return reply
 
     def item_of(self, client_id: str) -> ItemRecord | None:

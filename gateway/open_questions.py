@@ -1,7 +1,7 @@
-"""Questions that are open although nothing asks any more: a person has allowed the calls meanwhile.
+"""Questions that are open although nothing asks any more: a person has decided about the calls meanwhile.
 
 A mode or an allowance is for the calls to come, of the session and its subagents. A call that waits for
-an answer is one of them, unless a person holds it: that one is looked at itself.
+an answer is one of them. One that a person holds is looked at itself, but a mode may refuse it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..machines.errors import UnknownSession
 from ..machines.form import FORM
 
 
-def may_allow(message: m.Message) -> bool:
-    """Whether after this message a call may run that a question is open about."""
+def may_settle(message: m.Message) -> bool:
+    """Whether after this message a call may run, or be refused, that a question is open about."""
     match message:
         case m.PolicyChange(mode=mode):
             return bool(mode)
@@ -31,8 +31,8 @@ def may_allow(message: m.Message) -> bool:
             return False
 
 
-def settled(runtime: Runtime, session: str) -> Iterator[str]:
-    """Give the open questions, of a session and its subagents, about calls that may run by now."""
+def settled(runtime: Runtime, session: str) -> Iterator[m.Answer]:
+    """Give the answers to the open questions, of a session and its subagents, that are decided by now."""
     try:
         record = decode(SessionRecord, runtime.inspect(session))
         permit = runtime.describe(session).permit
@@ -40,8 +40,12 @@ def settled(runtime: Runtime, session: str) -> Iterator[str]:
         return  # it has ended meanwhile
     calls = record.running.calls.values() if record.running is not None else ()
     for call in calls:
-        asks = call.state == "asking" and not (call.is_hold or call.tool == FORM)
-        if asks and permit(request_of(call)).do == "allow":
-            yield call.question
+        if call.state != "asking" or call.tool == FORM:
+            continue
+        found = permit(request_of(call))
+        if found.do == "allow" and not call.is_hold:
+            yield m.Answer(question=call.question, choice="allow")
+        elif found.refusal:
+            yield m.Answer(question=call.question, choice="deny", reason=found.refusal)
     for child in at_work(record.children):
         yield from settled(runtime, child.session)

@@ -103,7 +103,8 @@ class SessionOpened(SessionEntry):
     runs, if it is a run. `asked_model` was asked for at its start, for all its agents; `model_name` is
     what the configuration calls the agent's own model, where it names one. `imported_from` is the name of
     the file that it came from: then `system` and `tools` are empty, and those of the agent hold.
-    `replay_of`: up to an entry nothing was done, it was only decided again (`ID@ENTRY`).
+    `replay_of`: up to an entry nothing was done, it was only decided again (`ID@ENTRY`). `news` is what
+    the model has to know with its first message.
     """
 
     session: str
@@ -121,6 +122,7 @@ class SessionOpened(SessionEntry):
     model_name: str = ""
     imported_from: str = ""
     replay_of: str = ""
+    news: str = ""
 
 
 class SessionRenamed(SessionEntry, NoEvent):

@@ -225,6 +225,7 @@ class QueueChange(Request):
     op: Literal[
         "withdraw",
         "clear",
+        "discard",
         "hold",
         "release",
         "edit",

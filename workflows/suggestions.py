@@ -126,6 +126,9 @@ ALIASES = {
 """Keys of other programs, with ours; a name without a table is an alias in any table."""
 
 
+_A_LETTER = 0.88  # how like a name is to one that differs by a letter
+
+
 def suggested(
     problems: Sequence[Problem], kind: type[TypedTable], others: Sequence[Where] = ()
 ) -> list[Problem]:
@@ -149,7 +152,17 @@ def suggest(problem: Problem, known: Sequence[Where]) -> list[Problem]:
             replace(problem, where=where, message=f"unknown key `{dotted(where)}`", hint=_here(key))
             for where, key in inner
         ]
+    siblings = _siblings(problem.where, known)
+    if is_table(problem.value) and (close := _close(str(problem.where[-1]), siblings)):
+        return [replace(problem, hint=_here(dotted((*problem.where[:-1], close))))]
     return [replace(problem, hint=_hint(problem.where, known))]
+
+
+def _close(name: str, names: Sequence[str]) -> str:
+    """Return the name that differs by about a letter; empty if there is none."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, names, 1, _A_LETTER)), "")
 
 
 def _inside(where: Where, value: Any) -> Iterator[Where]:

@@ -260,7 +260,10 @@ def cancel(
         case "waiting" if is_kept:
             return Decision(entries=(e.ChildInterrupted(child=child.name, why=cause),))
         case "waiting" | "interrupted" if not is_kept:
-            return ended(record, child, "cancelled", environment, reason=cause)
+            had = m.ChildReport(
+                name=child.name, kind="ended", text=child.text, steps=child.steps, usage=child.usage
+            )
+            return ended(record, child, "cancelled", environment, had, reason=cause)
         case "stopping" if is_open and child.is_patient and not is_kept:  # it does not wait
             return Decision(entries=(e.ChildCancelled(child=child.name, cause=cause),))
         case "working" if is_open:

@@ -64,6 +64,8 @@ def _set(record: SessionRecord, wish: m.SetGoal, policy: GoalPolicy) -> Decision
             return refusal(f"{MOST_IN_LINE} goals are in line, which is as many as may be")
         entry = _entry(record, wish, policy, is_next=True)
         return Decision(entries=(entry,), reply=answer(goal=entry.goal, place=len(goals.line) + 1))
+    if wish.fault and not is_free:
+        return refusal(f"{wish.fault}; the goal that is there stays")
     entry = _entry(record, wish, policy, is_next=False)
     cleared: tuple[e.Entry, ...] = ()
     replaced = None

@@ -98,7 +98,7 @@ def _changing(record: SessionRecord, asked: FromPerson) -> Concern:
             return Deed.STOP, found[0].said.user if found else ""
         case "move" | "release":
             return Deed.STEER, ""
-        case "clear" | "hold":
+        case "clear" | "discard" | "hold":
             return Deed.STOP, ""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...journal import entries as e
+from ...journal.child_record import ChildRecord
 from ...journal.queue_record import NEVER, ItemRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
@@ -14,6 +15,7 @@ from ...machines.conversation import ChatMessage
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
 from ...machines.lifecycles import RUN
+from ...machines.result_routing import Return
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
@@ -32,7 +34,7 @@ from .rearrangement import (
 )
 from .rearrangement import take_back as taken_back
 from .resuming import released
-from .wording import pictures_of, with_news
+from .wording import pictures_of, spoken, with_news
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -125,6 +127,7 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
     """Queue the message that continues a goal, unless a message of a person waits.
 
     Its first also waits behind or past those of others. An interrupted turn of the goal goes on by it.
+    The results of children that its turns began come with it: nobody need be there to hand them on.
     """
     queue = record.queue
     if queue.state == "closed" or not _goal_may_act(record, order.goal):
@@ -139,10 +142,13 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
     is_busy = any(item.state == "running" for item in queue.special())
     if not order.is_first and (is_busy or queue.is_ahead):
         return NOTHING
+    brought = _brought(record, order.goal)
+    gone += [item.id for item in brought]
+    texts = [*(spoken(item, is_named=True) for item in brought), order.said.text]
     queued = e.Queued(
         item=f"m{queue.made + 1}",
         number=queue.number + 1 if len(queue.order) > len(gone) else 1,
-        said=order.said,
+        said=replace(order.said, text="\n\n".join(texts)),
         routed=m.Routed(said_as="goal", rule="goal"),
         item_kind=m.ItemKind.GOAL,
         position=queue.waiting_count + 1,
@@ -150,6 +156,18 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
         past_hold=queue.state == "held",
     )
     return Decision(entries=(*(e.Withdrawn(item=name) for name in gone), queued))
+
+
+def _brought(record: SessionRecord, goal: str) -> list[ItemRecord]:
+    """Return the offered results of children that a goal's turns began."""
+    found: list[ItemRecord] = []
+    for item in record.queue.special():
+        child = record.children.get(item.child) if item.state == "offered" else None
+        turn = record.turns.get(child.turn) if child is not None else None
+        begun = record.queue.items.get(turn.item) if turn is not None else None
+        if begun is not None and begun.goal == goal and item.kind is m.ItemKind.RESULT:
+            found.append(item)
+    return found
 
 
 def _is_silent(record: SessionRecord, name: str) -> bool:
@@ -262,6 +280,8 @@ def change(record: SessionRecord, message: m.QueueChange) -> Decision:
             return _without_talks(record, _but_the_run(record, withdraw(queue, message.number)))
         case "clear":
             return _clear(record)
+        case "discard":
+            return _clear(record, _stopped_beside(record))
         case "edit":
             return edit(queue, message)
         case "begin_edit":
@@ -286,13 +306,35 @@ def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
     )
 
 
-def _clear(record: SessionRecord) -> Decision:
+def _clear(record: SessionRecord, stopped: list[ChildRecord] | None = None) -> Decision:
+    """Take back all that can be taken back, and end these children that a resume would let go on."""
     there = (*record.queue.live(), *record.queue.aside())
     gone = [item for item in there if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
-    entries = tuple(withdrawn(item) for item in gone)
-    reply = answer(withdrawn=[item.number for item in gone])
+    ended = [_dropped(child) for child in stopped or ()]
+    numbers, names = [item.number for item in gone], [entry.child for entry in ended]
+    entries = (*(withdrawn(item) for item in gone), *ended)
+    reply = answer(withdrawn=numbers, children=names)
     return _without_talks(record, Decision(reply=reply, entries=entries))
+
+
+def _stopped_beside(record: SessionRecord) -> list[ChildRecord]:
+    stopped = [child for child in record.children.values() if child.state == "interrupted"]
+    beside = (Relation.BACKGROUND_CHILD, Relation.DETACHED_CHILD)
+    return [child for child in stopped if record.run is None and child.relation in beside]
+
+
+def _dropped(child: ChildRecord) -> e.ChildEnded:
+    """End a stopped child; nobody wants its result."""
+    return e.ChildEnded(
+        child=child.name,
+        status="cancelled",
+        text=child.text,
+        reason="discarded",
+        steps=child.steps,
+        usage=child.usage,
+        goes=Return.KEEP,
+    )
 
 
 def _but_the_run(record: SessionRecord, found: Decision) -> Decision:

@@ -20,8 +20,9 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
     Without a number that is also the turn that its model has just left unanswered, after what was
-    interrupted; and where nothing is interrupted or held, what a message replaced last. What was taken back by a revert stays if something
-    else was interrupted, unless its number is given: the reply's `reverted` are its numbers.
+    interrupted; and where nothing is interrupted or held, what a message replaced last. What was taken
+    back by a revert stays if something else was interrupted, unless its number is given: the reply's
+    `reverted` are its numbers.
     """
     queue = record.queue
     if queue.state == "closed":
@@ -33,13 +34,14 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     begins = [item for item in there if not item.is_steer]
     free = [item for item in begins if not item.editor] or begins
     first = chosen([*there, *queue.aside()] if message.number else free, message.number)
+    running = next((item.number for item in queue.special() if item.state == "running"), None)
     if message.number and first is None:
-        return refusal(f"No queued item #{message.number}")
+        runs = message.number == running
+        return refusal(f"#{running} runs already" if runs else f"No queued item #{message.number}")
     if message.number and first is not None and (why := objection(first, "resume")):
         cut_off = [item for item in (*there, *queue.superseded()) if item.turn]
         its = [item.number for item in cut_off if item.turn == first.for_turn]
         return refusal(f"{why}, which `/queue resume {its[0]}` continues" if its else why)
-    running = next((item.number for item in queue.special() if item.state == "running"), None)
     is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
     is_asked = not (message.number or is_held or message.is_beside_goal)
     replaced = queue.superseded()[-1:] if is_asked else []

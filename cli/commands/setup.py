@@ -141,7 +141,7 @@ class _Setup:
         elif usual and self._environ.get(usual):
             warn(f"the key is that of {usual} in the environment")
             return model, ""
-        elif self._can_ask and (usual or (model.base_url and not is_loopback(model.base_url))):
+        elif self._can_ask and (usual or model.base_url):
             key = getpass.getpass(f"Key{'' if needs else ' (Enter: none)'}: ").strip()
         if needs and not key:
             raise UsageError(
@@ -202,7 +202,7 @@ class _Setup:
             if not self._can_ask:
                 raise
             warn(f"steersman: {error}\n  {error.hint}")
-            self._agree("it did not answer", "Write it all the same?", _NOTHING)
+            self._agree("it cannot be used so", "Write it all the same?", _NOTHING)
 
     async def _word(self, model: Model) -> None:
         async with aclosing(model):

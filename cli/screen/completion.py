@@ -139,7 +139,7 @@ class ChatCompleter(Completer):
             yield from self._by_sign(before.rpartition("\n")[2])
 
     def missing(self, before: str) -> str:
-        """Return the `@path` that a text ends with, if there is no such file; empty for any other text."""
+        """Return the `@path` that a text ends with, if there is no such file; else nothing."""
         found = _LAST.search(before)
         word = found[1] if found else ""
         if not word.startswith("@") or ":" in word or word[1:] in self._status.children:

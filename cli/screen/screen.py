@@ -208,6 +208,12 @@ class Screen:
             if not (self._transcript.is_unfinished or self.status.is_busy):
                 self._print_echoes()
 
+    def finish(self) -> None:
+        """Print what is unfinished: the session goes on, and its person leaves."""
+        with self._lock:
+            self._transcript.end_answer()
+            self._print_echoes()
+
     def _settle_echo(self, event: Event) -> None:
         if ends_answer(event):
             self._transcript.end_answer()

@@ -20,6 +20,7 @@ from ...gateway.events.contract import (
 )
 from ...gateway.wording.formats import one_line, progress_text, sender
 from ...gateway.wording.terminal import exposed
+from ...machines.lifecycles import GOAL
 from ...workflows.settings import TerminalSettings
 from ..wrapping import fitted
 from .appearance import DIM, Appearance, Row
@@ -207,7 +208,8 @@ def key_hints(status: Status, asks: int, *, is_empty: bool, stop: str = "Esc") -
         return ["Tab queues it", "Alt-Enter steers"] if status.is_busy else []
     if status.can_stop:
         return stops
-    resume = ["/queue resume"] if status.held or status.interrupted else []
+    saved = status.held or status.interrupted or status.queue.resumable
+    resume = ["/queue resume"] if saved else []
     return [*resume, "? keys", "/ commands"]
 
 
@@ -260,14 +262,15 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
     if status.queue.resumable:
         parts.append((3, f"{status.queue.resumable} to resume"))
     if status.offered:
-        parts.append((5, f"{status.offered} offered"))
+        parts.append((3, f"{status.offered} offered"))
     if names := sorted(status.children):
         who = ", ".join(names) if len(names) < 3 else f"{len(names)} subagents"
         parts.append((3, f"{who} at work"))
     if (goal := status.goal) is not None and goal["state"] != "cleared":
         state = "" if goal["state"] == "active" else f" {goal['state']}"
         most = f"/{goal['max_turns']}" if goal["max_turns"] else ""
-        parts.append((4, f"goal{state} {goal['turns_used']}{most}"))
+        is_over = goal["state"] in GOAL.final
+        parts.append((8 if is_over else 4, f"goal{state} {goal['turns_used']}{most}"))
     tokens, size = status.fill
     if size:
         parts.append((5, f"{100 * tokens // size} % of {_counted(size)}"))

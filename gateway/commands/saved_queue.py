@@ -115,13 +115,16 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     if found is not None:
         return _discard(client, found)
     before = client.queue(is_all=True)["items"]
-    answer = client.ask(m.QueueChange(op="clear"))
+    answer = client.ask(m.QueueChange(op="discard"))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Nothing was discarded: {answer.get('reason')}.")
     left = {item["id"] for item in client.queue(is_all=True)["items"]}
     gone = [item["number"] for item in before if item["id"] not in left]
-    text = f"Discarded {counted(len(gone), 'item')}." if gone else "Nothing is saved."
-    return Reply(data={"withdrawn": gone}, text=text)
+    names = answer.get("children", [])
+    what = [counted(len(gone), "item")] if gone else []
+    what += [f"the stopped {', '.join(names)}"] if names else []
+    text = f"Discarded {' and '.join(what)}." if what else "Nothing is saved."
+    return Reply(data={"withdrawn": gone, "children": names}, text=text)
 
 
 @command("queue export", "queue", "Write the queue to a TOML file.")

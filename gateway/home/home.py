@@ -62,8 +62,8 @@ def store_at(url: str, paths: Paths | None = None) -> Store:
 def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
     """Find a session by `last`, its id, a unique prefix, or its name; `folder` narrows `last`.
 
-    A child is found only if no other session has the prefix. Raises `UsageError`, which names the sessions
-    that fit, where there are several.
+    A child is found only if no other session has the prefix. Raises `UsageError`, which names the
+    sessions that fit, where there are several.
     """
     if name == "last":
         # a session without an entry failed to open

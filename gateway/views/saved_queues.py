@@ -118,7 +118,7 @@ class SavedQueues:
         with self.tended(session) as ask:
             row = self.store.load(session).row
             found = self.of(row)
-            ask(m.QueueChange(op="clear"))
+            ask(m.QueueChange(op="discard"))
         return found
 
     def expire(self, now: float, hours: float) -> Iterator[str]:

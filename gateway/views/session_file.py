@@ -107,6 +107,7 @@ def fork_at(store: Store, row: SessionRow, seq: int, name: str, now: float) -> s
             asked_model=then.asked_model,
             model_name=then.model_name,
             imported_from=then.imported_from,
+            news=then.queue.news,
         )
         left = (e.SessionLeaving(cause="fork"), e.SessionSuspended(cause="fork"))
         named = (e.SessionRenamed(name=name),) if name else ()

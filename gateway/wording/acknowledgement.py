@@ -291,7 +291,8 @@ def reverted_text(about: Mapping[str, Any], way: str = "/revert") -> str:
     if about["kept"]:
         lines += _kept(about, way)
     if about["yours"]:
-        lines.append(f"As you had left them: {path_names(about['yours'])}.")
+        names = path_names(about["yours"])
+        lines.append(f"With what you or others had changed in between: {names}.")
     if about["shared"]:
         lines.append(_shared(about, way))
     lines += [f"Not restored: {note}." for note in about["notes"]]
@@ -307,7 +308,7 @@ def _shared(about: Mapping[str, Any], way: str) -> str:
     is_all = {*files} == {*about["shared"]} and len(files) > 1 and not about["kept"]
     who = "They" if is_all else names
     count = "count" if len(about["shared"]) > 1 else "counts"
-    undo = "" if about.get("dry_run") else f": `{way} undo PATH` keeps what was yours"
+    undo = "" if about.get("dry_run") else f": `{way} undo PATH` brings one back"
     return f"{who} changed while a command ran, and {count} as the agent's{undo}."
 
 
@@ -345,7 +346,7 @@ def _kept(about: Mapping[str, Any], way: str) -> list[str]:
     if about["scope"] == "undo":
         hint = f"`{way} undo --force` undoes what it can."
     else:
-        hint = f"`{way} --force` reverts what it can; `{way} undo` undoes that."
+        hint = f"`{way} --force` reverts what it can."
     return [*lines, hint] if about["turns"] and FORCIBLE.intersection(reasons) else lines
 
 

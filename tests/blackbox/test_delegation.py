@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.driver import Chat, Event, Gate, Place, wait_gone
 from support.model_server import Behaviour, Door, ModelServer, Text, Tools
+from support.until import until
 
 PARENT, KID = "build the report", "count the stars"
 
@@ -348,6 +349,30 @@ def test_a_stopped_child_of_the_background_is_counted(place: Place, family) -> N
     assert chat.ask("/queue")["text"] == "Nothing waits. `/queue resume` goes on with kid."
     assert chat.ask("/queue resume")["text"] == "kid goes on."
     assert "resumable" not in [event for event in of(chat, "queue") if "items" in event][-1]
+
+
+def test_a_stopped_child_of_the_background_is_discarded(place: Place, family) -> None:
+    """With all that is saved: no later resume brings it back, and nobody is asked about its result."""
+    chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.send("/stop")
+    chat.wait("child_ended", session=chat.session)
+    assert chat.ask("/queue discard")["text"] == "Discarded the stopped kid."
+    assert chat.ask("/queue resume")["text"] == "Nothing waits."
+    assert chat.ask("/queue")["text"] == "The queue is empty."
+    assert chat.close() == 0
+
+
+def test_a_stopped_child_that_is_ended_gives_what_it_had(place: Place, family) -> None:
+    """It was stopped to go on, and then ended: its parent has the part that it had said."""
+    off = Text("Off it goes.", match=PARENT)
+    chat, _, _ = family(off, kid={"background": True}, said="I see 40 so far.")
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.send("/stop")
+    chat.wait("stopped", session=chat.session)
+    assert chat.ask("/agents stop kid")["ok"]
+    until(lambda: "What it had: I see 40 so far." in chat.ask("/queue")["text"])
+    assert chat.close() == 0
 
 
 def test_a_child_of_a_turn_that_was_taken_back_stays_stopped(

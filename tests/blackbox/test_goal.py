@@ -55,6 +55,30 @@ def test_a_goal_is_worked_for_until_it_is_done(place: Place, start: Start) -> No
     assert json.loads(place.run("goal", "status", "--json").stdout)["state"] == "achieved"
 
 
+def test_the_result_of_a_child_enters_the_next_turn(place: Place, start: Start) -> None:
+    """Nobody has to hand it on: a subagent of the background works for the goal."""
+    kid = {"task": "count the stars", "name": "kid", "background": True}
+
+    def answer(request: Recorded) -> Behaviour:
+        said = request.body["messages"][-1]
+        if said["role"] == "tool":
+            return Text("Off it goes.")
+        if "count the stars" in said["content"]:
+            return Text("There are 42.")
+        if "[Result from kid]" in said["content"]:
+            return Text("They are counted.")
+        return Tools([{"tool": "delegate", "arguments": kid}])
+
+    agent, _ = start(answer, verdicts(GO_ON, DONE))
+    chat = place.chat("--yes")
+    chat.ask("/goal know how many stars there are")
+    assert wait_goal(chat, "achieved")["turns_total"] == 2
+    said = [request.body["messages"][-1]["content"] for request in agent.requests]
+    assert [text for text in said if text.startswith("[Result from kid] There are 42.\n\nGo on")]
+    assert chat.ask("/queue")["text"] == "The queue is empty."
+    assert chat.close() == 0
+
+
 def test_a_judge_that_never_ends_spends_exactly_the_budget(place: Place, start: Start) -> None:
     """Paused after the last turn of the budget; resume grants as many again, and the total stays."""
     agent, _ = start(counting, Text(GO_ON), "max_turns = 4\n")
@@ -118,6 +142,10 @@ def test_a_gate_that_cannot_start_pauses_the_goal(place: Place, start: Start) ->
         state = [said["data"][name] for name in ("state", "reason", "detail")]
         assert (said["ok"], state) == (True, ["paused", "gate_unusable", detail])
         assert f"It is paused: {detail}." in said["text"]
+        refused = chat.ask("/goal --gate 'no-such-gate' another one")
+        assert (refused["ok"], "the goal that is there stays" in refused["text"]) == (False, True)
+        assert chat.ask("/goal")["data"]["text"] == "whatever"
+        assert gate == "./plain" or chat.ask("/goal clear")["ok"]
     assert turns_of(chat) == 0
     assert chat.ask("/goal resume")["ok"]
     paused = chat.wait(

@@ -57,6 +57,19 @@ def test_a_plan_only_looks(place: Place, serve) -> None:
     assert chat.ask("/mode sideways")["ok"] is False
 
 
+def test_a_plan_refuses_what_is_asked_about(place: Place, serve) -> None:
+    """A question that is open when the mode comes is answered by it: the call does not run."""
+    server = serve(Tools([SHELL]), Text("I would run it."))
+    chat = place.chat()
+    chat.send("work")
+    chat.wait("question")
+    assert chat.ask("/mode plan")["ok"]
+    chat.wait("turn_ended", status="completed")
+    assert [event["status"] for event in chat.seen("tool_ended")] == ["denied"]
+    assert "plan mode" in server.requests[-1].body["messages"][-1]["content"]
+    assert not (place.folder / "ran.txt").exists()
+
+
 def test_edits_and_all_allow_no_more_than_they_say(place: Place, serve) -> None:
     """`edits` is about files in the folder, but not of `.git`; `all` leaves what a rule denies."""
     (place.folder / "inner").mkdir()

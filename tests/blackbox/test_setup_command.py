@@ -158,6 +158,7 @@ def test_a_person_is_asked_in_a_terminal(place: Place, server: ModelServer) -> N
             ("Number or name", "nobody"),
             ("llama.cpp", "6"),
             ("Address of the server", server.base_url),
+            ("Key (Enter: none): ", ""),
             ("Which model?", "1"),
         ):
             terminal.wait(wanted)
