@@ -131,7 +131,7 @@ class OfflineSession(Member):
     def _is_taken_back(self, item: ItemRecord, message: m.QueueChange) -> bool:
         last = self.record.queue.live()[-1].number
         is_meant = (message.number or last) == item.number
-        return message.op == "clear" or (message.op == "withdraw" and is_meant)
+        return message.op in ("clear", "discard") or (message.op == "withdraw" and is_meant)
 
     def _cut_off(self) -> ItemRecord | None:
         return next((item for item in self.record.queue.special() if item.state == "running"), None)

@@ -12,6 +12,7 @@ from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
 from ..gateway.interface import ChatSession
 from ..gateway.wording.formats import form_lines
 from ..gateway.wording.terminal import exposed
+from ..machines.form import fields_of
 from ..machines.value import Value
 from ..ports.tools.permission import offered_pattern
 from ..workflows.tools import TOOLS, kind_of
@@ -106,7 +107,10 @@ def argument_lines(arguments: Mapping[str, Any]) -> Iterator[str]:
 def changing(question: QuestionEvent) -> str:
     """Return the line, to be edited, that lets a held call run with other arguments, or answers."""
     if question["kind"] == "form":
-        return f"/answer {question['id']} answer "
+        fields = fields_of(question["arguments"].get("schema") or {})
+        blank = {field.name: field.blank for field in fields}
+        given = json.dumps(blank, ensure_ascii=False) if len(blank) > 1 else ""
+        return f"/answer {question['id']} answer {given}"
     arguments = json.dumps(dict(question["arguments"]), ensure_ascii=False)
     return f"/answer {question['id']} change {arguments}"
 
@@ -114,7 +118,7 @@ def changing(question: QuestionEvent) -> str:
 _ELSEWHERE = {
     "change": "`{}` was let run with other arguments.",
     "answer": "A person answered in place of `{}`.",
-    "allow": "`{}` was allowed once.",
+    "allow": "`{}` was allowed once, from elsewhere.",
     "always": "`{}` was allowed for this session, from elsewhere.",
     "deny": "`{}` was denied, from elsewhere.",
 }

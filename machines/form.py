@@ -46,6 +46,12 @@ class FormField(Value):
         return "a list" if self.is_list else _KINDS[self.kind]
 
     @property
+    def blank(self) -> Any:
+        """What stands for it in a form that is not filled in yet."""
+        empty = {"integer": 0, "number": 0, "boolean": False}.get(self.kind, "")
+        return self.default if self.has_default else [] if self.is_list else empty
+
+    @property
     def line(self) -> str:
         """What it takes, whether it has to be there, and what it usually is."""
         said = [self.takes, *["may be left out"] * (not self.is_required)]

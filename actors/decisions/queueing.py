@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...journal import entries as e
-from ...journal.child_record import ChildRecord
 from ...journal.queue_record import NEVER, ItemRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
@@ -15,7 +14,6 @@ from ...machines.conversation import ChatMessage
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
 from ...machines.lifecycles import RUN
-from ...machines.result_routing import Return
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
@@ -33,8 +31,9 @@ from .rearrangement import (
     withdrawn,
 )
 from .rearrangement import take_back as taken_back
+from .results import discarded, with_results
 from .resuming import released
-from .wording import pictures_of, spoken, with_news
+from .wording import pictures_of, with_news
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -127,7 +126,6 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
     """Queue the message that continues a goal, unless a message of a person waits.
 
     Its first also waits behind or past those of others. An interrupted turn of the goal goes on by it.
-    The results of children that its turns began come with it: nobody need be there to hand them on.
     """
     queue = record.queue
     if queue.state == "closed" or not _goal_may_act(record, order.goal):
@@ -142,13 +140,12 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
     is_busy = any(item.state == "running" for item in queue.special())
     if not order.is_first and (is_busy or queue.is_ahead):
         return NOTHING
-    brought = _brought(record, order.goal)
-    gone += [item.id for item in brought]
-    texts = [*(spoken(item, is_named=True) for item in brought), order.said.text]
+    brought, said = with_results(record, order)
+    gone += brought
     queued = e.Queued(
         item=f"m{queue.made + 1}",
         number=queue.number + 1 if len(queue.order) > len(gone) else 1,
-        said=replace(order.said, text="\n\n".join(texts)),
+        said=said,
         routed=m.Routed(said_as="goal", rule="goal"),
         item_kind=m.ItemKind.GOAL,
         position=queue.waiting_count + 1,
@@ -156,18 +153,6 @@ def enqueue_goal(record: SessionRecord, order: m.GoalMessage, environment: Envir
         past_hold=queue.state == "held",
     )
     return Decision(entries=(*(e.Withdrawn(item=name) for name in gone), queued))
-
-
-def _brought(record: SessionRecord, goal: str) -> list[ItemRecord]:
-    """Return the offered results of children that a goal's turns began."""
-    found: list[ItemRecord] = []
-    for item in record.queue.special():
-        child = record.children.get(item.child) if item.state == "offered" else None
-        turn = record.turns.get(child.turn) if child is not None else None
-        begun = record.queue.items.get(turn.item) if turn is not None else None
-        if begun is not None and begun.goal == goal and item.kind is m.ItemKind.RESULT:
-            found.append(item)
-    return found
 
 
 def _is_silent(record: SessionRecord, name: str) -> bool:
@@ -265,6 +250,9 @@ def recall(record: SessionRecord, message: m.Recall, environment: Environment) -
 # Changes that people ask for ----------------------------------------------------------------------
 
 
+_OF_ITEM = {each.__name__: each for each in (edit, begin_edit, end_edit, move, keep)}
+
+
 def change(record: SessionRecord, message: m.QueueChange) -> Decision:
     """Carry out a change of the queue that a person asked for."""
     queue = record.queue
@@ -278,22 +266,12 @@ def change(record: SessionRecord, message: m.QueueChange) -> Decision:
             return replace(released(record), reply=answer())
         case "withdraw":
             return _without_talks(record, _but_the_run(record, withdraw(queue, message.number)))
-        case "clear":
-            return _clear(record)
-        case "discard":
-            return _clear(record, _stopped_beside(record))
-        case "edit":
-            return edit(queue, message)
-        case "begin_edit":
-            return begin_edit(queue, message)
-        case "end_edit":
-            return end_edit(queue, message)
-        case "move":
-            return move(queue, message)
+        case "clear" | "discard":
+            return _clear(record, discarded(record) if message.op == "discard" else ())
         case "steer":
             return _steer(record, message)
-        case "keep":
-            return keep(queue, message)
+        case op:
+            return _OF_ITEM[op](queue, message)
 
 
 def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
@@ -306,35 +284,14 @@ def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
     )
 
 
-def _clear(record: SessionRecord, stopped: list[ChildRecord] | None = None) -> Decision:
-    """Take back all that can be taken back, and end these children that a resume would let go on."""
+def _clear(record: SessionRecord, stopped: tuple[e.ChildEnded, ...] = ()) -> Decision:
     there = (*record.queue.live(), *record.queue.aside())
     gone = [item for item in there if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
-    ended = [_dropped(child) for child in stopped or ()]
-    numbers, names = [item.number for item in gone], [entry.child for entry in ended]
-    entries = (*(withdrawn(item) for item in gone), *ended)
+    entries = (*(withdrawn(item) for item in gone), *stopped)
+    numbers, names = [item.number for item in gone], [entry.child for entry in stopped]
     reply = answer(withdrawn=numbers, children=names)
     return _without_talks(record, Decision(reply=reply, entries=entries))
-
-
-def _stopped_beside(record: SessionRecord) -> list[ChildRecord]:
-    stopped = [child for child in record.children.values() if child.state == "interrupted"]
-    beside = (Relation.BACKGROUND_CHILD, Relation.DETACHED_CHILD)
-    return [child for child in stopped if record.run is None and child.relation in beside]
-
-
-def _dropped(child: ChildRecord) -> e.ChildEnded:
-    """End a stopped child; nobody wants its result."""
-    return e.ChildEnded(
-        child=child.name,
-        status="cancelled",
-        text=child.text,
-        reason="discarded",
-        steps=child.steps,
-        usage=child.usage,
-        goes=Return.KEEP,
-    )
 
 
 def _but_the_run(record: SessionRecord, found: Decision) -> Decision:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from ...journal import entries as e
 from ...journal.child_record import ChildRecord
+from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS
 from ...machines import protocol as m
@@ -15,6 +19,7 @@ from ...machines.delivery import Relation
 from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
 from .decision import Order
 from .queries import DELEGATE, given_up
+from .wording import spoken
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -157,3 +162,38 @@ def _is_open(said: list[ChatMessage]) -> bool:
             return len(message.tool_calls) > results
         results += 1
     return False
+
+
+def with_results(record: SessionRecord, order: m.GoalMessage) -> tuple[list[str], m.Said]:
+    """Put the offered results of children that a goal's turns began in front of its next message.
+
+    Nobody has to be there to hand them on. Returns the offers, and the message.
+    """
+    found: list[ItemRecord] = []
+    for item in record.queue.special():
+        child = record.children.get(item.child) if item.state == "offered" else None
+        turn = record.turns.get(child.turn) if child is not None else None
+        begun = record.queue.items.get(turn.item) if turn is not None else None
+        if begun is not None and begun.goal == order.goal and item.kind is m.ItemKind.RESULT:
+            found.append(item)
+    texts = [*map(spoken, found), order.said.text]
+    return [item.id for item in found], replace(order.said, text="\n\n".join(texts))
+
+
+def discarded(record: SessionRecord) -> tuple[e.ChildEnded, ...]:
+    """End the stopped children beside turns, which a resume would let go on. Nothing is offered."""
+    beside = (Relation.BACKGROUND_CHILD, Relation.DETACHED_CHILD)
+    stopped = [child for child in record.children.values() if child.state == "interrupted"]
+    return tuple(
+        e.ChildEnded(
+            child=child.name,
+            status="cancelled",
+            text=child.text,
+            reason="discarded",
+            steps=child.steps,
+            usage=child.usage,
+            goes=Return.KEEP,
+        )
+        for child in stopped
+        if record.run is None and child.relation in beside
+    )

@@ -100,6 +100,7 @@ def export_session(
 
     Example: steersman sessions export last session.json
     """
+    file = None if file == Path("-") else file
     form = form or ("json" if file is not None and file.suffix == ".json" else "markdown")
     if key is not None and file is None:
         raise UsageError("what goes to standard output is not signed", "name a FILE")

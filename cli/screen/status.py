@@ -134,6 +134,8 @@ class Status(Struct, kw_only=True):
                 self.progress = event
             case "window":
                 self.fill = event["tokens"], event["size"]
+            case "compacted":
+                self.fill = event["after"], self.fill[1]
             case "queue":
                 self.queue.hear(event)
             case "goal":
@@ -156,7 +158,7 @@ class Status(Struct, kw_only=True):
 LONGEST_NAME = 16
 """Columns of a sender's name."""
 YIELDING = 5
-"""The parts from this number on make room for a key: the names, what is offered, the window's fill."""
+"""The parts from this number on make room for a key: names, the window's fill, a goal that is over."""
 GAP = 2
 """Minimum number of columns between the status and the keys."""
 MOST_WAITING = 3

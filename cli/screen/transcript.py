@@ -10,7 +10,7 @@ from typing import Any
 
 from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
+from ...gateway.events.contract import Event, ToolCallView, ToolEndedEvent
 from ...gateway.wording.formats import call_words, size_text, telling_line
 from ...gateway.wording.terminal import audited, clean, exposed
 from ...machines.protocol import exit_words
@@ -225,7 +225,6 @@ class Transcript:
         self._running: dict[str, tuple[ToolCallView, float]] = {}
         self._printed: dict[str, str] = {}
         self._stopped: dict[str, tuple[ToolCallView, float]] = {}
-        self._asked: dict[str, QuestionEvent] = {}
         self._ended: deque[tuple[ToolCallView, str, int]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = StartedTurns()
@@ -262,12 +261,9 @@ class Transcript:
             case "tool_ended":
                 self._printed.pop(event["call"], None)
                 self._end_call(event)
-            case "question":
-                self._asked[event["id"].rpartition("-")[2]] = event
             case "turn_started" | "turn_ended":
                 self._stopped, self._running = self._running, {}
                 self._printed.clear()
-                self._asked.clear()
                 self.face.hear(event)
                 if event["type"] == "turn_started":
                     LOADER.prepare()
@@ -382,10 +378,8 @@ class Transcript:
         self._remember(call, thought, len(thought.encode()))
 
     def _end_call(self, end: ToolEndedEvent) -> None:
-        asked = self._asked.pop(end["call"], None)
-        unstarted = ToolCallView(call=end["call"], tool=end["tool"], arguments={})
-        if asked is not None:
-            unstarted["arguments"] = asked["arguments"]
+        given = end.get("arguments", {})
+        unstarted = ToolCallView(call=end["call"], tool=end["tool"], arguments=given)
         calls = self._running if end["call"] in self._running else self._stopped
         call, since = calls.pop(end["call"], (unstarted, None))
         if end["tool"] == "progress" and end["status"] in ("ok", "skipped"):

@@ -562,6 +562,7 @@ class ToolEndedEvent(Stamp):
     lines: int  # lines that the model reads
     output: str  # what the model reads; of more than 16,000 characters the beginning and the end
     reason: NotRequired[str]  # why it was not run
+    arguments: NotRequired[Mapping[str, Any]]  # its arguments, if it was not run
     unanswered: NotRequired[bool]  # whether a person was to be asked, and none could be
 
 

@@ -412,8 +412,13 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             ]
         case e.ToolIntended():
             return [tool_started(entry, at)]
-        case e.ToolEnded() | e.ToolRefused():
+        case e.ToolEnded():
             return [call_ended(entry, at)]
+        case e.ToolRefused():
+            turn = record.turns.get(entry.turn)
+            call = turn.calls.get(entry.call) if turn is not None else None
+            ended = call_ended(entry, at)
+            return [{**ended, "arguments": call.arguments} if call is not None else ended]
         case e.LimitReached():
             return [compaction.of_limits(entry, at)]
         case e.ModelAwaited():

@@ -102,6 +102,7 @@ def test_error_carries_the_first_place(load_with: Callable[..., Config], project
         ("[agents.coder]\nmodle = 'x'", 2, "agents.coder.model"),
         ("[goals]\nmax_turn = 3", 2, "goals.max_turns"),
         ("model = 'gpt'", 1, "agents.assistant.model"),
+        ("[model.main]\nprovider = 'openai'", 1, "models"),
         ("auto_resume = true", 1, "auto_queue.persistence.auto_resume"),
         ("[auto_queue]\nauto_resume = true", 2, "auto_queue.persistence.auto_resume"),
     ],
