@@ -124,7 +124,7 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     what = [counted(len(gone), "item")] if gone else []
     what += [f"the stopped {', '.join(names)}"] if names else []
     text = f"Discarded {' and '.join(what)}." if what else "Nothing is saved."
-    return Reply(data={"withdrawn": gone, "children": names}, text=text)
+    return Reply(data={"withdrawn": gone} | ({"children": names} if names else {}), text=text)
 
 
 @command("queue export", "queue", "Write the queue to a TOML file.")

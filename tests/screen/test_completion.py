@@ -32,20 +32,20 @@ def test_a_subagent_is_offered_where_it_is_addressed(
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("see @des", ['@"design final.md"']),
-        ('see @"design f', ['@"design final.md"']),
-        ("@my", ['@"my docs/', '@"my docs/plan.md"']),
-        ('@"my docs/p', ['@"my docs/plan.md"']),
-        ("@plan", ['@"my docs/plan.md"']),
+        ("see @des", ['@"design final.txt"']),
+        ('see @"design f', ['@"design final.txt"']),
+        ("@my", ['@"my docs/', '@"my docs/plan.txt"']),
+        ('@"my docs/p', ['@"my docs/plan.txt"']),
+        ("@plan", ['@"my docs/plan.txt"']),
     ],
 )
 def test_a_path_with_a_blank_is_offered_in_quotes(
     tmp_path: Path, typed: str, offered: list[str]
 ) -> None:
     """As a message names it."""
-    (tmp_path / "design final.md").touch()
+    (tmp_path / "design final.txt").touch()
     (tmp_path / "my docs").mkdir()
-    (tmp_path / "my docs" / "plan.md").touch()
+    (tmp_path / "my docs" / "plan.txt").touch()
     completer = ChatCompleter(Status(), tmp_path, list)
     found = completer.get_completions(Document(typed), CompleteEvent())
     assert [completion.text for completion in found] == offered
@@ -56,16 +56,16 @@ def test_a_path_with_a_blank_is_offered_in_quotes(
     [
         ("see @desi", "@desi"),
         ('see @"design f', '@"design f'),
-        ("see @design.md", ""),
-        ("see @design.md.", ""),
-        ('see @"design final.md"', ""),
+        ("see @design.txt", ""),
+        ("see @design.txt.", ""),
+        ('see @"design final.txt"', ""),
         ("@reader", ""),
-        ("@design.md and", ""),
+        ("@design.txt and", ""),
         ("@notes:uri", ""),
     ],
 )
 def test_an_unfinished_path_is_known(tmp_path: Path, typed: str, missing: str) -> None:
     """Tab does not send it: it was to be completed."""
-    for name in ("design final.md", "design.md"):
+    for name in ("design final.txt", "design.txt"):
         (tmp_path / name).touch()
     assert ChatCompleter(Status(children={"reader"}), tmp_path, list).missing(typed) == missing
