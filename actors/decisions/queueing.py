@@ -288,7 +288,7 @@ def _clear(record: SessionRecord, stopped: tuple[e.ChildEnded, ...] = ()) -> Dec
     there = (*record.queue.live(), *record.queue.aside())
     gone = [item for item in there if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
-    entries = (*(withdrawn(item) for item in gone), *stopped)
+    entries: tuple[e.Entry, ...] = (*(withdrawn(item) for item in gone), *stopped)
     numbers, names = [item.number for item in gone], [entry.child for entry in stopped]
     reply = answer(withdrawn=numbers, children=names)
     return _without_talks(record, Decision(reply=reply, entries=entries))

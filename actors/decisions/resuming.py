@@ -56,7 +56,9 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     is_idle = message.is_beside_goal and all(item.goal for item in there)
     if is_idle or not (is_held or message.number or replaced):
         return Decision(reply={**reply, "restored": 0, "number": None})
-    picked = (first,) if first is not None and (message.number or replaced) else ()
+    picked: tuple[ItemRecord, ...] = ()
+    if first is not None and (message.number or replaced):
+        picked = (first,)
     if lost and not is_free:  # the turn that goes on first would be the one that ends it
         picked = (*resumed, *lost)
     decision = released(record, picked)

@@ -175,10 +175,10 @@ class FollowedTask:
             if name in self._asked:
                 continue
             self._asked.add(name)
-            told = types.ErrorData(code=types.INVALID_REQUEST, message="it is no form")
+            told = None
             if isinstance(request, types.ElicitRequest):
                 told = await self._ask(request.params)
-            if isinstance(told, types.ErrorData):
+            if told is None or isinstance(told, types.ErrorData):
                 await self.cancel()
                 raise ToolError("the task of the server asks for input, which it does not get")
             params = AnswerParams(task_id=self.task, input_responses={name: told})

@@ -415,10 +415,10 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
         case e.ToolEnded():
             return [call_ended(entry, at)]
         case e.ToolRefused():
-            turn = record.turns.get(entry.turn)
-            call = turn.calls.get(entry.call) if turn is not None else None
-            ended = call_ended(entry, at)
-            return [{**ended, "arguments": call.arguments} if call is not None else ended]
+            refused, turn = call_ended(entry, at), record.turns.get(entry.turn)
+            if turn is not None and entry.call in turn.calls:
+                refused["arguments"] = turn.calls[entry.call].arguments
+            return [refused]
         case e.LimitReached():
             return [compaction.of_limits(entry, at)]
         case e.ModelAwaited():

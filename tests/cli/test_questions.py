@@ -59,7 +59,7 @@ def test_keys_and_words_answer_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "report"),
     [
-        ("allow", "`shell` was allowed once."),
+        ("allow", "`shell` was allowed once, from elsewhere."),
         ("always", "`shell` was allowed for this session, from elsewhere."),
         ("deny", "`shell` was denied, from elsewhere."),
         ("withdrawn", ""),
