@@ -42,7 +42,7 @@ from .agent_profile import AgentProfile
 from .commits import Commits, Token
 from .environment import Observer
 from .inspection import SessionDescription
-from .kernel.dispatcher import LoopDispatcher, LoopThread
+from .kernel.dispatcher import LoopDispatcher, LoopStopped, LoopThread
 from .kernel.system import ActorSystem, DeadLetter
 from .live_session import LiveSession
 from .offline import OfflineSession
@@ -301,7 +301,7 @@ class Runtime:
             return
         try:
             self._end_live(live, order, states, timeout)
-        except UnknownSession:
+        except (UnknownSession, LoopStopped):
             if self.sessions.get(session) is live:
                 raise  # else another thread has left it meanwhile
 

@@ -11,8 +11,11 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ...machines.errors import SteersmanError
 
 if TYPE_CHECKING:
     from .mailbox import Mailbox
@@ -39,11 +42,17 @@ class Dispatcher(Protocol):
         ...
 
 
+class LoopStopped(SteersmanError):
+    """The loop was stopped by another thread: what was to run there does not, or not to its end."""
+
+
 class LoopThread:
     """The asyncio loop and the thread that runs it: all actors and all ports live there."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self._lock, self._is_over = threading.Lock(), False
+        self._awaited = set[Future[Any]]()
         self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
         self._thread.start()
 
@@ -53,13 +62,33 @@ class LoopThread:
         return self._thread.is_alive()
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float | None = 30.0) -> T:
-        """Run a coroutine on the loop and wait for it; not for the loop's own thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+        """Run a coroutine on the loop and wait for it; not for the loop's own thread.
+
+        Raises `LoopStopped` if another thread stops the loop before that has ended.
+        """
+        with self._lock:
+            if self._is_over:
+                work.close()
+                raise LoopStopped("the program is ending")
+            future = asyncio.run_coroutine_threadsafe(work, self.loop)
+            self._awaited.add(future)
+        try:
+            return future.result(timeout)
+        except CancelledError:
+            if self._is_over:
+                raise LoopStopped("the program is ending") from None
+            raise
+        finally:
+            self._awaited.discard(future)
 
     def stop(self) -> None:
         """End the loop, wait a while for its thread, and give its descriptors back."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        with self._lock:
+            self._is_over = True
+            self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5.0)
+        for future in list(self._awaited):
+            future.cancel()  # whoever waits for it would do so until the time is over
         if not self._thread.is_alive():
             self.loop.close()
 
