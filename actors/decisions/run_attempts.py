@@ -99,7 +99,8 @@ class RunView(Value):
 def begin(view: RunView, step: StepSpec, index: int, call: str, said: str = "") -> Decision:
     """Begin an attempt at an item of a step, or let it fail; `said` is for an agent to take in."""
     record = view.run.steps[step.id]
-    is_held = _is_held(view, step, _name(record, index), call)
+    is_begun = is_taken_up(record, index)  # a person has let it begin
+    is_held = not is_begun and _is_held(view, step, _name(record, index), call)
     started = e.ItemStarted(
         turn=view.turn,
         step=step.id,
