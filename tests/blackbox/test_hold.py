@@ -6,7 +6,7 @@ import json
 
 import pytest
 from support.driver import COMMAND, Chat, Place
-from support.model_server import Text, Tools
+from support.model_server import Hang, Text, Tools
 
 
 def shell(command: str) -> Tools:
@@ -145,6 +145,24 @@ def test_the_work_of_a_step_is_held(place: Place, count: int) -> None:
     assert again.close() == 0
     did = {int(path.name.removeprefix("did-")) for path in place.folder.glob("did-*")}
     assert did == set(range(1, count + 1)) - {7, count}
+
+
+def test_what_a_person_let_begin_is_not_held_again(place: Place, serve) -> None:
+    """The agent of a step goes on after kill -9, and nobody is asked about it a second time."""
+    hold = '[[hold]]\ntool = "step"\nmatch = "one"\n'
+    server = serve(Hang(), Text("There are 42."), rest=hold)
+    step = '[[step]]\nid = "one"\nagent = "assistant"\nprompt = "count the stars"\n'
+    (place.folder / "one.toml").write_text(f'[workflow]\nname = "one"\n{step}')
+    run = Chat(place, (*COMMAND, "run", "--json", "one.toml"))
+    place.chats.append(run)
+    run.send({"answer": run.wait("question")["id"], "choice": "run"})
+    server.wait_requests(1)
+    run.kill()
+    again = Chat(place, (*COMMAND, "run", "--json", "--resume", run.session))
+    place.chats.append(again)
+    again.wait("run_ended", status="succeeded")
+    assert not again.seen("question")
+    assert again.close() == 0
 
 
 def test_held_work_that_nobody_can_be_asked_about_fails(place: Place) -> None:
