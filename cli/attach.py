@@ -171,7 +171,9 @@ def _attend(
         warn(saved_line(row, here.paths))
         return int(is_crash and here.is_cut_off)
     if not options.is_json:
-        show(f"Session {last} continues in its own program. `steersman attach {last}` goes back.")
+        show(
+            f"Session {last} continues in its own program. `steersman attach {last}` joins it again."
+        )
     return code
 
 

@@ -202,7 +202,7 @@ class _Setup:
             if not self._can_ask:
                 raise
             warn(f"steersman: {error}\n  {error.hint}")
-            self._agree("it cannot be used so", "Write it all the same?", _NOTHING)
+            self._agree("the model did not answer as it should", "Write it all the same?", _NOTHING)
 
     async def _word(self, model: Model) -> None:
         async with aclosing(model):
