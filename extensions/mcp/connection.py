@@ -172,13 +172,15 @@ class PendingCall:
     async def cancel(self, grace: float) -> bool:
         """Cancel the call; whether the server answers it within `grace` seconds, or has nothing to."""
         self._is_cancelled = True
+        is_web = bool(self._connection.config.url)
+        has_nothing = self._is_between or (self.request is None and not is_web)
         if self._followed is not None:
             with suppress(ToolError, TimeoutError):
                 async with asyncio.timeout(grace):
                     await self._followed.cancel()
-        elif self._connection.config.url or self._is_between:
+        elif is_web or has_nothing:
             self._task.cancel()  # which the SDK tells the server
-        elif self.request is not None and not self._task.done():
+        elif not self._task.done():
             cancelled = types.CancelledNotification(
                 params=types.CancelledNotificationParams(
                     request_id=self.request, reason="interrupted"
@@ -186,7 +188,7 @@ class PendingCall:
             )
             await self._connection.client.session.send_notification(cancelled)
         await asyncio.wait((self._task,), timeout=grace)
-        return self._task.done() and (self._is_between or not self._task.cancelled())
+        return self._task.done() and (has_nothing or not self._task.cancelled())
 
     async def _send(self, tool: str, arguments: dict[str, Any], joins: str) -> McpAnswer:
         _issuing.set(self)
@@ -227,7 +229,7 @@ class PendingCall:
             if isinstance(result, TaskBegun):
                 return await self._follow(result.task_id)
             told: dict[str, Any] = {}
-            self._is_between = True
+            self._is_between, self.request = True, None
             for name, request in (result.input_requests or {}).items():
                 if not isinstance(request, types.ElicitRequest):
                     break

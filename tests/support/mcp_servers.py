@@ -99,6 +99,12 @@ class Server:
             return None
         return None if result is None else {"id": message["id"], "result": result}
 
+    def begin(self, message: Json) -> None:
+        """Report that a call has begun."""
+        token = message["params"]["_meta"]["progressToken"]
+        params = {"progressToken": token, "progress": 1}
+        self.post({"method": "notifications/progress", "params": params})
+
     def call(self, message: Json, params: Json) -> Json | None:
         """Call a tool."""
         name = params["name"]
@@ -185,6 +191,7 @@ def steps(server: Server, arguments: Json, message: Any) -> Any:
 @tool
 def waits(server: Server, arguments: Json, message: Any) -> Any:
     """Wait until the call is cancelled, and say so as an error."""
+    server.begin(message)
     server.waits.setdefault(message["id"], threading.Event()).wait()
     server.post({"id": message["id"], "error": {"code": 0, "message": "cancelled"}})
 
@@ -192,6 +199,7 @@ def waits(server: Server, arguments: Json, message: Any) -> Any:
 @tool
 def finishes(server: Server, arguments: Json, message: Any) -> Any:
     """Wait until the call is cancelled, and answer with a result all the same."""
+    server.begin(message)
     server.waits.setdefault(message["id"], threading.Event()).wait()
     return text("finished first")
 
@@ -207,10 +215,7 @@ def deaf(server: Server, arguments: Json, message: Any) -> Any:
         os.write(is_ready, b"x")
         threading.Event().wait()  # for ever
     os.read(ready, 1)
-    token = message["params"]["_meta"]["progressToken"]
-    server.post(
-        {"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}}
-    )
+    server.begin(message)
 
 
 @tool

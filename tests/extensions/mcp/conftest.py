@@ -1,5 +1,6 @@
 """Servers of MCP for one test, and calls of their tools on the bench of the tests of tools."""
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from functools import wraps
@@ -7,6 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 from support.mcp_servers import SERVER
 from support.patience import seconds
 from support.until import looked_until
@@ -47,6 +49,14 @@ class Session:
     def start(self, tool: str, **arguments: Any) -> Any:
         """Start a call."""
         return self.tool(tool).start(arguments, self.bench.context(limit=self.limit))
+
+    async def begun(self, tool: str) -> Any:
+        """Start a call that says that it has begun, and wait until it has."""
+        said = asyncio.Event()
+        heard = replace(self.bench.context(limit=self.limit), on_output=lambda text: said.set())
+        run = self.tool(tool).start({}, heard)
+        await said.wait()
+        return run
 
     def tool(self, name: str) -> Any:
         """Return a tool."""

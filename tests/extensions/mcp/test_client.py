@@ -190,9 +190,8 @@ def pids_of(session: Session) -> list[int]:
 async def test_a_stop_is_answered_by_the_server_which_goes_on(session: Session) -> None:
     """A server that answers a cancelled call continues, and the call is reported as interrupted."""
     pid = session.servers.status("odd").pid
-    run = session.start("waits")
+    run = await session.begun("waits")
     assert run.pid == pid
-    await asyncio.sleep(0)
     run.stop()
     result = await run.wait()
     assert result.status == "killed"
@@ -200,11 +199,25 @@ async def test_a_stop_is_answered_by_the_server_which_goes_on(session: Session) 
     assert (await session.call("look")).text == str(pid)
 
 
+@pytest.mark.parametrize("turns", range(12))
+@with_servers(odd(), grace=seconds(LONG))
+async def test_a_stop_at_once_ends_the_call_and_not_the_server(
+    session: Session, turns: int
+) -> None:
+    """What was not sent yet is not sent, and what was just sent is answered: none waits for `grace`."""
+    pid = session.servers.status("odd").pid
+    run = session.start("waits")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    run.stop()
+    assert (await run.wait()).status == "killed"
+    assert (await session.call("look")).text == str(pid)
+
+
 @with_servers(odd(), grace=seconds(LONG))
 async def test_a_result_that_comes_first_counts(session: Session) -> None:
     """The real result of a call that was being cancelled is not lost."""
-    run = session.start("finishes")
-    await session.call("look")  # the other call was sent before this one
+    run = await session.begun("finishes")
     run.stop()
     assert await run.wait() == m.ToolResult(status="ok", text="finished first", bytes=14)
 
@@ -275,8 +288,7 @@ async def test_a_server_that_dies_in_a_call_is_started_again(
 ) -> None:
     """The call fails with the reason, the next one starts the server, and nothing else is lost."""
     pid = session.servers.status("odd").pid
-    waiting = session.start("waits")
-    await session.call("look")
+    waiting = await session.begun("waits")
     result = await session.call(tool)
     assert (result.status, result.text) == ("failed", f"Error: the server `odd` ended: {end}")
     other = await waiting.wait()
