@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -14,13 +13,13 @@ from pathlib import Path
 from typing import Annotated
 
 from ...gateway.commands.session import clean_name, finalize, rename
+from ...gateway.home import retention
 from ...gateway.home.home import find_in, named_session, open_store
-from ...gateway.home.retention import delete, family, queues_folder
+from ...gateway.home.retention import family
 from ...gateway.host.host import Host
 from ...gateway.host.offline_writer import writing
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.reach import SessionReach
-from ...gateway.replay.at_home import scratch_of
 from ...gateway.views.evidence import check_signature, kept_heads, sign, verified
 from ...gateway.views.session_file import exported, fork, imported, markdown, read_export, write_new
 from ...gateway.views.takeover import find_transcript, take_over, transcripts_in
@@ -33,7 +32,6 @@ from ...journal.store import Store
 from ...machines.errors import SteersmanError, StoreDamaged, UnknownSession, UsageError
 from ...ports.tools.text import counted
 from ...workflows.config import load
-from ...workflows.home_place import storage_of
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED
 from ..options import Json, Session, argument, flag, option
@@ -278,7 +276,6 @@ def delete_session(
     """
     paths = Paths.of(os.environ)
     config = load(paths, Path.cwd(), os.environ)
-    queues = queues_folder(paths, config)
     with closing(open_store(paths)) as store:
         row = find_in(store, session)
         below = len(family(store, row.session)) - 1
@@ -292,10 +289,7 @@ def delete_session(
                 "nothing was deleted",
                 f"`steersman sessions delete {row.session} --yes` does not ask",
             )
-        ids, freed = delete(store, storage_of(paths, os.environ), queues, row.session)
-        store.compact()
-    for member in ids:
-        shutil.rmtree(scratch_of(paths, member), ignore_errors=True)
+        ids, freed = retention.delete_session(store, paths, config, os.environ, row.session)
     text = f"Deleted: {', '.join(ids)}"
     show_either({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,9 +19,10 @@ from typing import Any, TypeVar
 
 from acp import PROTOCOL_VERSION
 from acp.exceptions import RequestError
-from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
+    ClientCapabilities,
+    ForkSessionResponse,
     HttpMcpServer,
     Implementation,
     InitializeResponse,
@@ -33,10 +36,13 @@ from acp.schema import (
     ResumeSessionResponse,
     SessionCapabilities,
     SessionCloseCapabilities,
+    SessionDeleteCapabilities,
+    SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
+    TerminalAuthMethod,
     Usage,
 )
 from pydantic import TypeAdapter
@@ -44,18 +50,21 @@ from pydantic import TypeAdapter
 from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall
 from ...gateway.commands.goal import clear_goal, goal, pause_goal, resume_goal
-from ...gateway.commands.talk import busy
 from ...gateway.events.contract import Event
 from ...gateway.home.home import refuse_run
+from ...gateway.home.retention import delete_session
 from ...gateway.host.host import Host
 from ...gateway.session_info import listed
+from ...gateway.views.session_file import fork
 from ...machines.conversation import Usage as TurnUsage
 from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.models.loose_json import table
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.text import visible
+from .link import EditorLink
 from .session import EditorSession
-from .update import Block, said_of
+from .settings import SETTINGS
+from .update import Block, EditorUpdates, said_of
 
 T = TypeVar("T")
 BLOCKS: TypeAdapter[list[Block]] = TypeAdapter(list[Block])
@@ -65,6 +74,13 @@ GOAL_ACTIONS: dict[str, Callable[[Mapping[str, Any]], CommandCall]] = {
     "resume": lambda params: resume_goal(),
     "clear": lambda params: clear_goal(),
 }
+SETUP = TerminalAuthMethod(
+    id="setup",
+    name="Set up a model",
+    description="Choose a provider, and give its key: `steersman setup` in a terminal.",
+    type="terminal",
+    args=["setup"],
+)
 _NAME = 64  # characters of a server's name
 PAGE = 100
 """Sessions that are listed at a time."""
@@ -129,9 +145,10 @@ class AcpAgent:
         self._feed = EventFeed(self._deliver)
         self._tasks = set[asyncio.Task[None]]()
 
-    def on_connect(self, conn: Client) -> None:
-        """Keep the connection's client, which receives the updates."""
-        self._client = conn
+    def speaks(self, link: EditorLink, updates: type[EditorUpdates] = EditorUpdates) -> None:
+        """Tell the editor all that comes in the version of the protocol that was agreed on."""
+        self._is_initialized = True
+        self._link, self._updates = link, updates
 
     async def aclose(self) -> None:
         """Leave every session, and close all hosts."""
@@ -141,20 +158,39 @@ class AcpAgent:
 
     # The protocol ---------------------------------------------------------------------------------
 
-    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Return the capabilities of this agent."""
-        self._is_initialized = True
-        sessions = SessionCapabilities(
-            list=SessionListCapabilities(),
-            resume=SessionResumeCapabilities(),
-            close=SessionCloseCapabilities(),
-        )
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """What the agent can do beside the protocol, as an editor is told."""
         goals = {"version": 1, "controlMethod": "_session/goal", "actions": list(GOAL_ACTIONS)}
-        meta: dict[str, Any] = {
+        return {
             "steering": {"supported": True},
             "steersman": {"commandMethod": "_steersman/command"},
             "goal": goals,
         }
+
+    @property
+    def info(self) -> Implementation:
+        """What this program is."""
+        return Implementation(name="steersman", title="steersman", version=self._version)
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        """Return the capabilities of this agent."""
+        asked = client_capabilities.elicitation if client_capabilities is not None else None
+        able = asked.model_dump(exclude_none=True) if asked is not None else {}
+        self._link.fills = frozenset(able)
+        login = client_capabilities.auth if client_capabilities is not None else None
+        sessions = SessionCapabilities(
+            list=SessionListCapabilities(),
+            resume=SessionResumeCapabilities(),
+            close=SessionCloseCapabilities(),
+            delete=SessionDeleteCapabilities(),
+            fork=SessionForkCapabilities(),
+        )
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_capabilities=AgentCapabilities(
@@ -163,9 +199,9 @@ class AcpAgent:
                 prompt_capabilities=PromptCapabilities(embedded_context=True, image=True),
                 session_capabilities=sessions,
             ),
-            agent_info=Implementation(name="steersman", title="steersman", version=self._version),
-            auth_methods=[],
-            field_meta=meta,
+            agent_info=self.info,
+            auth_methods=[SETUP] if login is not None and login.terminal else [],
+            field_meta=self.extensions,
         )
 
     async def new_session(
@@ -177,21 +213,43 @@ class AcpAgent:
         session, notices = await self._open(folder, lambda host: host.begin(folder, servers=given))
         notices += refused
         self._later(session, notices)
-        return NewSessionResponse(session_id=session.id, config_options=await session.options())
+        return NewSessionResponse(
+            session_id=session.id,
+            config_options=await session.options(),
+            modes=await session.modes(),
+        )
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Resume a session, and send its conversation."""
-        session = await self._resume(cwd, session_id, mcp_servers, with_history=True)
-        return LoadSessionResponse(config_options=await session.options())
+        session = await self.resumed(cwd, session_id, mcp_servers, with_history=True)
+        return LoadSessionResponse(
+            config_options=await session.options(), modes=await session.modes()
+        )
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
         """Resume a session without sending its conversation."""
-        session = await self._resume(cwd, session_id, mcp_servers, with_history=False)
-        return ResumeSessionResponse(config_options=await session.options())
+        session = await self.resumed(cwd, session_id, mcp_servers, with_history=False)
+        return ResumeSessionResponse(
+            config_options=await session.options(), modes=await session.modes()
+        )
+
+    async def fork_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> ForkSessionResponse:
+        """Begin a session with the conversation of another one; its notices follow the answer."""
+        folder = _folder(cwd)
+        store = (await self._host(folder)).store
+        made = await _refusing(lambda: fork(store, store.row(session_id), "", time.time()))
+        given, refused = servers_of(mcp_servers or ())
+        session, notices = await self._open(folder, lambda host: _resumed(host, made, given))
+        self._later(session, notices + refused)
+        return ForkSessionResponse(
+            session_id=made, config_options=await session.options(), modes=await session.modes()
+        )
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -221,15 +279,40 @@ class AcpAgent:
         return ListSessionsResponse(sessions=found, next_cursor=more)
 
     async def close_session(self, session_id: str, **_: Any) -> None:
-        """Finalize a session."""
-        session = self._known(session_id)
-        del self._sessions[session_id]
-        await asyncio.to_thread(session.conversation.finalize)
+        """Stop what runs in a session, and let go of it: it can be loaded again."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            await asyncio.to_thread(session.conversation.leave)
+            await self._feed.delivered()
+            self._sessions.pop(session_id, None)
+
+    async def delete_session(self, session_id: str, **_: Any) -> None:
+        """Delete a session, which is closed first; nothing if there is none."""
+        session = self._sessions.get(session_id)
+        host = session.host if session is not None else await self._host(Path.cwd())
+        await self.close_session(session_id)
+        place = host.paths, host.config, host.opener.environ
+
+        def delete() -> None:
+            with suppress(UnknownSession):
+                delete_session(host.store, *place, session_id)
+
+        await _refusing(delete)
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
+        """Change the permission mode."""
+        await self.set_config_option("mode", session_id, mode_id)
+
+    async def login(self, params: Any = None) -> dict[str, Any]:
+        """Go on after `steersman setup` was run in a terminal; there is no other login, and no logout."""
+        if table(params).get("methodId") == SETUP.id:
+            return {}
+        raise RequestError(-32602, "there is no login here; `steersman setup` takes a model's key")
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Send a message; the answer comes when the message is done."""
         try:
-            outcome = await self._known(session_id).prompt(said_of(prompt))
+            outcome = await self.known(session_id).prompt(said_of(prompt))
         except UnknownSession:  # it was left
             return PromptResponse(stop_reason="cancelled")
         if outcome is None:
@@ -241,17 +324,21 @@ class AcpAgent:
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Interrupt the running turn."""
-        await self._known(session_id).cancel()
+        await self.known(session_id).cancel()
 
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        """Change a setting: `busy`."""
-        session = self._known(session_id)
-        if config_id != "busy":
-            raise RequestError(-32602, f"no setting `{config_id}`")
+        """Change a setting."""
+        session = self.known(session_id)
+        if config_id not in SETTINGS:
+            raise RequestError(
+                -32602,
+                f"no setting `{visible(config_id, _NAME)}`; there are: {', '.join(SETTINGS)}",
+            )
+        command, argument = SETTINGS[config_id]
         try:
-            reply = await session.run(busy.call({"mode": value}))
+            reply = await session.run(command.call({argument: value}))
         except ValueError as error:
             raise RequestError(-32602, str(error)) from error
         if not reply.ok:
@@ -260,7 +347,7 @@ class AcpAgent:
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Answer an extension."""
-        session = self._known(str(params.get("sessionId", "")))
+        session = self.known(str(params.get("sessionId", "")))
         match method:
             case "session/steering":
                 said = said_of(BLOCKS.validate_python(params.get("prompt", [])))
@@ -277,10 +364,14 @@ class AcpAgent:
 
     # Sessions -------------------------------------------------------------------------------------
 
-    def _known(self, session: str) -> EditorSession:
+    def known(self, session: str) -> EditorSession:
+        """Return an open session. Raises `RequestError`."""
         found = self._sessions.get(session)
         if found is None:
-            raise RequestError(-32602, f"session `{session}` is not open here; load it first")
+            name = visible(session, _NAME)
+            raise RequestError(
+                -32002, f"session `{name}` is not open here; load it first", {"sessionId": session}
+            )
         return found
 
     async def _host(self, folder: Path) -> Host:
@@ -303,13 +394,11 @@ class AcpAgent:
             conversation = await _refusing(lambda: opens(host))
             conversation.can_switch = False
             found = await asyncio.to_thread(conversation.describe)
-            words = self._words_of()
             session = EditorSession(
                 host,
                 conversation,
-                folder=found.folder,
-                client=self._client,
-                words=words,
+                link=self._link,
+                updates=self._updates(conversation.session, found.folder, self._words_of()),
                 delivered=self._delivered,
             )
             self._sessions[session.id] = session
@@ -317,9 +406,10 @@ class AcpAgent:
         first = [] if before else list(host.config.notices)
         return session, [*choice, *first, *host.notices[before:]]
 
-    async def _resume(
+    async def resumed(
         self, cwd: str, name: str, mcp_servers: list[Any] | None, *, with_history: bool
     ) -> EditorSession:
+        """Open a session again, and tell what was said in it before, if wanted."""
         session = self._sessions.get(name)
         notices: list[str] = []
         if session is not None:
@@ -428,7 +518,7 @@ async def _refusing(work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
     except SteersmanError as error:
         message = f"{error.message}; {error.hint}" if error.hint else error.message
-        raise RequestError(-32000, message) from error
+        raise RequestError(-32603, message) from error
 
 
 def _folder(cwd: str) -> Path:

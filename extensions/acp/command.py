@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ... import __version__
 from ...cli.options import Agent, Model
@@ -51,23 +50,24 @@ def acp(
         return Host(paths, load(paths, folder, environ), environ, launch)
 
     async def serve(lines: Lines, printer: Printer) -> None:
-        from acp.agent.connection import AgentSideConnection
+        from acp.connection import Connection
 
         from .agent import AcpAgent
+        from .methods import Methods
         from .wire import LineTransport, quiet_about_refusals
 
         logging.getLogger().addFilter(quiet_about_refusals)
         transport = LineTransport(lines, printer.write)
-        server: Any = AcpAgent(__version__, host_of, _event_texts)
-        serving = AgentSideConnection(
-            server, transport, listening=False, use_unstable_protocol=True
-        )
+        agent = AcpAgent(__version__, host_of, _event_texts)
+        methods = Methods(agent)
+        connection = Connection(methods, transport, listening=False)
+        methods.connect(connection)
         try:
-            await serving.listen()
+            await connection.main_loop()
         finally:
-            await server.aclose()
+            await agent.aclose()
             await transport.settle(LAST_SECONDS)
-            await serving.close()
+            await connection.close()
 
     return serve_lines("acp", serve)
 

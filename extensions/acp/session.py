@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 from uuid import uuid4
 
 from acp.exceptions import RequestError
-from acp.interfaces import Client
-from acp.schema import (
-    AllowedOutcome,
-    ConfigOptionUpdate,
-    PermissionOption,
-)
+from acp.schema import PermissionOption, SessionModeState
 
 from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall, Reply
 from ...gateway.commands.registry import NAMES
-from ...gateway.events.contract import Event, QuestionEvent, ReceiptEvent, is_receipt
+from ...gateway.events.contract import (
+    AcceptedEvent,
+    Event,
+    QuestionEvent,
+    ReceiptEvent,
+    ResultEvent,
+    is_receipt,
+)
 from ...gateway.host.host import Host
 from ...gateway.outcome import Outcome
 from ...gateway.wording.acknowledgement import rejected_text
-from ...machines.errors import UnknownSession, UsageError
+from ...journal.queue_record import ItemRecord
+from ...machines import protocol as m
+from ...machines.errors import SteersmanError, UsageError
+from .link import EditorLink
+from .settings import SETTINGS, modes, settings_of
 from .update import (
+    KEY,
     NOT_HERE,
     EditorUpdates,
     PromptParts,
     Update,
-    busy_option,
     commands,
     goal_update,
     history,
@@ -43,6 +49,13 @@ OPTIONS = [
 ]
 
 
+_CHOICES = [one.option_id for one in OPTIONS]
+_TRIES = 3  # to fill in a form
+CANCELLED = -32800
+"""The protocol's error for a request that was cancelled."""
+Form = Mapping[str, Any]
+
+
 class EditorSession:
     """Lives on the connection's asyncio loop; blocking calls run in threads, one after another."""
 
@@ -51,23 +64,22 @@ class EditorSession:
         host: Host,
         conversation: SessionClient,
         *,
-        folder: Path,
-        client: Client,
-        words: Callable[[Event], str],
+        link: EditorLink,
+        updates: EditorUpdates,
         delivered: Callable[[SessionClient], Awaitable[None]],
     ) -> None:
         """`delivered` waits until the editor has what happened in the session so far."""
         self.id = conversation.session
         self.conversation = conversation
-        self.host, self._client = host, client
-        self._updates = EditorUpdates(self.id, folder, words, self._output)
+        self.host, self._link, self._updates = host, link, updates
         self._delivered = delivered
         self._outcomes = host.observers.outcomes[self.id]
         self._receipts: dict[str, asyncio.Future[ReceiptEvent]] = {}
+        self._inserting: dict[str, asyncio.Event] = {}
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
         self.is_introduced = asyncio.Event()
-        self._offered: Update | None = None
+        self._offered: list[Update] = []
 
     # Requests of the editor -----------------------------------------------------------------------
 
@@ -87,12 +99,66 @@ class EditorSession:
         await self._delivered(self.conversation)
         return outcome
 
+    async def insert(self, said: PromptParts, explicit: str = "auto") -> str:
+        """Send a message, and wait until it is in the conversation; return its id.
+
+        Raises `RequestError`, also for one that is taken back or held before.
+        """
+        taken = await self._taken(said, explicit)
+        if taken["type"] == "result" or taken["as"] == "side_talk":
+            return taken["id"]
+        entered = self._inserting.setdefault(taken["id"], asyncio.Event())
+        ways = asyncio.create_task(entered.wait()), asyncio.create_task(self._outcome(taken["id"]))
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            ended = ways[1].result() if ways[1].done() else None
+        finally:
+            for way in ways:
+                way.cancel()
+            self._inserting.pop(taken["id"], None)
+        if not entered.is_set() and (ended is None or ended.status in ("withdrawn", "held")):
+            raise RequestError(CANCELLED, "the message was not taken in: it was stopped before")
+        return taken["id"]
+
+    async def inject(self, said: PromptParts, explicit: str) -> str:
+        """Send a message that waits or steers, and return its id when it is stored."""
+        return (await self._taken(said, explicit))["id"]
+
+    async def _taken(self, said: PromptParts, explicit: str) -> AcceptedEvent | ResultEvent:
+        """Send a message. Raises `RequestError` if it is not taken."""
+        receipt = await self._say(said, explicit)
+        if receipt is None:
+            raise RequestError(-32602, "your editor has its own way for this command")
+        if receipt["type"] == "rejected":
+            raise RequestError(-32603, rejected_text(receipt))
+        return receipt
+
+    async def is_running(self) -> bool:
+        """Whether a turn runs."""
+        return (await asyncio.to_thread(self.conversation.record)).running is not None
+
+    def reword(self, item: str, text: str) -> None:
+        """Note that a message that waits was changed."""
+        self._updates.reword(item, text)
+
+    async def _outcome(self, item: str) -> Outcome | None:
+        """Wait for the outcome of a message; none if the session is left before."""
+        try:
+            return await self._outcomes.of(item, with_turn=True)
+        except SteersmanError:
+            return None
+
+    async def item(self, name: str) -> ItemRecord | None:
+        """Return a message of the queue by its id, or of what it became."""
+        items = (await asyncio.to_thread(self.conversation.record)).queue.items
+        return items.get(self._updates.now(name))
+
     async def steer(self, said: PromptParts, must_run: bool) -> str:
         """Send a steer to the running turn; return the outcome as the extension names it.
 
         `must_run`: without a running turn nothing is sent.
         """
-        if must_run and (await asyncio.to_thread(self.conversation.record)).running is None:
+        if must_run and not await self.is_running():
             return "promptRequired"
         receipt = await self._say(said, "steer")
         if receipt is not None and receipt["type"] == "rejected":
@@ -128,7 +194,7 @@ class EditorSession:
     async def _say(self, said: PromptParts, explicit: str = "auto") -> ReceiptEvent | None:
         """Send a message, and return its receipt; none for a command that the editor has itself."""
         text, say = said.text, self.conversation.say
-        key = f"acp-{uuid4().hex}"
+        key = f"{KEY}{uuid4().hex}"
         async with self._in_order:
             found = await asyncio.to_thread(self.conversation.texts.classify, text)
             if explicit == "auto" and found.command in NOT_HERE:
@@ -137,6 +203,7 @@ class EditorSession:
                 return None
             receipt: asyncio.Future[ReceiptEvent] = asyncio.get_running_loop().create_future()
             self._receipts[key] = receipt
+            self._updates.says(key, text)
             await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
         return await receipt
 
@@ -154,21 +221,27 @@ class EditorSession:
             return
         if event["type"] == "goal":
             await self.send([goal_update(event)])
-        if event["type"] == "result" and event["name"] == "busy":
-            now = await self.options()
-            update = ConfigOptionUpdate(session_update="config_option_update", config_options=now)
-            await self.send([update])
+        if event["type"] in ("turn_started", "steered"):
+            name = self._updates.first(str(event.get("item") or event.get("id")))
+            if entered := self._inserting.get(name):
+                entered.set()
+        is_set = event["type"] == "result" and event["name"] in SETTINGS
+        if is_set or event["type"] == "mode":
+            found = await asyncio.to_thread(settings_of, self.conversation)
+            await self.send(self._updates.settings(found))
         if event["type"] == "notice":  # a server may have become ready
             await self._offer_commands()
         key = str(event.get("client_id"))
         if key in self._receipts and is_receipt(event, key):
+            if event["type"] == "accepted":
+                self._inserting[event["id"]] = asyncio.Event()
             self._receipts.pop(key).set_result(event)
 
     async def send(self, updates: list[Update]) -> None:
         """Send updates, in order; none if the editor has disconnected."""
         with contextlib.suppress(ConnectionError):
             for update in updates:
-                await self._client.session_update(self.id, update)
+                await self._link.tell(self.id, update)
 
     async def introduce(self, notices: list[str]) -> None:
         """Send the list of commands, and the notices for the user."""
@@ -179,49 +252,68 @@ class EditorSession:
 
     async def _offer_commands(self) -> None:
         """Send the list of commands unless it is the one that was sent last."""
-        offered = commands(self.conversation.offers)
+        offered = self._updates.told(commands(self.conversation.offers))
         if offered != self._offered:
             self._offered = offered
-            await self.send([offered])
+            await self.send(offered)
 
     async def send_history(self, upto: int | None = None) -> None:
         """Send the whole conversation so far, or up to an entry of the journal."""
         found = await asyncio.to_thread(self.conversation.describe)
         messages = await asyncio.to_thread(self.conversation.view.messages, upto)
-        await self.send(history(messages, found.folder))
+        for update in history(messages, found.folder):
+            await self.send(self._updates.told(update))
+
+    async def send_state(self) -> None:
+        """Send what the session does now, where the protocol has an update for it."""
+        record = await asyncio.to_thread(self.conversation.record)
+        await self.send(self._updates.state_of(record))
 
     async def options(self) -> Any:
         """Return the settings of the session, a list for which each answer has another type."""
-        found = await asyncio.to_thread(self.conversation.describe)
-        return [busy_option(found.policy.busy_mode)]
+        return await asyncio.to_thread(settings_of, self.conversation)
+
+    async def modes(self) -> SessionModeState:
+        """Return the permission modes, and which of them the session has."""
+        return modes((await asyncio.to_thread(self.conversation.describe)).policy.mode)
 
     # Questions ------------------------------------------------------------------------------------
 
     async def _ask(self, event: QuestionEvent) -> None:
         """Ask the editor; cancelled when another client has answered, or the turn has ended."""
         try:
+            form = cast("Form", event["arguments"])
+            if (
+                event["kind"] == "form"
+                and ("form" if "schema" in form else "url") in self._link.fills
+            ):
+                await self._fill(event["id"], form)
+                return
             known = [one for one in OPTIONS if one.option_id in event["options"]]
-            response = await self._client.request_permission(
-                self.id, self._updates.question(event), known
-            )
+            chosen = await self._link.ask(self.id, self._updates.question(event), known)
         except ConnectionError:
             return  # the editor has disconnected: the session is about to be left
         except RequestError as error:
-            await self._answer(event, "deny", f"the editor could not ask: {error}")
+            await self._answer(event["id"], "deny", f"the editor could not ask: {error}")
             return
-        if isinstance(response.outcome, AllowedOutcome):
-            await self._answer(event, response.outcome.option_id, "")
+        if chosen:
+            await self._answer(event["id"], chosen if chosen in _CHOICES else "deny", "")
         else:
             await self.cancel()
 
-    async def _answer(self, event: QuestionEvent, choice: str, reason: str) -> None:
-        known = choice if choice in ("allow", "always", "deny") else "deny"
-        await asyncio.to_thread(self.conversation.answer, event["id"], known, reason)
+    async def _fill(self, question: str, form: Form) -> None:
+        """Have a form filled in, again while what was filled in does not fit."""
+        for _ in range(_TRIES):
+            content = await self._link.fill(self.id, question, form)
+            if content is None:
+                break
+            given = json.dumps(content) if "schema" in form else ""
+            answer = await self._answer(question, "answer", given)
+            if answer.get("ok"):
+                return
+            await self.send(self._updates.note(str(answer.get("reason"))))
+        await self._answer(question, "deny", "")
 
-    def _output(self, session: str, call: str) -> str:
-        """Return the output of a tool call, as the model reads it."""
-        try:
-            messages = self.host.runtime.describe(session).messages
-        except UnknownSession:
-            return ""
-        return next((message.text for message in reversed(messages) if message.call == call), "")
+    async def _answer(self, question: str, choice: str, reason: str) -> dict[str, Any]:
+        answer = m.Answer(question=question, choice=choice, reason=reason)
+        return await asyncio.to_thread(self.conversation.ask, answer)

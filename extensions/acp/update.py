@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 import acp
@@ -22,11 +22,11 @@ from acp.schema import (
     AvailableCommand,
     AvailableCommandInput,
     ConfigOptionUpdate,
+    CurrentModeUpdate,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
     ResourceContentBlock,
     SessionConfigOptionSelect,
-    SessionConfigSelectOption,
     SessionInfoUpdate,
     TextContentBlock,
     TextResourceContents,
@@ -34,6 +34,7 @@ from acp.schema import (
     ToolCallStatus,
     ToolCallUpdate,
     UnstructuredCommandInput,
+    UsageUpdate,
 )
 
 from ...gateway.commands.registry import COMMANDS
@@ -48,6 +49,7 @@ from ...gateway.events.contract import (
     ToolStartedEvent,
 )
 from ...gateway.wording.terminal import exposed
+from ...journal.record import SessionRecord
 from ...machines.conversation import ChatMessage, Picture
 from ...machines.errors import ToolError
 from ...machines.value import Value
@@ -64,16 +66,13 @@ Block = (
     | ResourceContentBlock
     | EmbeddedResourceContentBlock
 )
-Update = helpers.SessionUpdate | ConfigOptionUpdate
+Update = helpers.SessionUpdate | ConfigOptionUpdate | UsageUpdate | dict[str, Any]
 NOT_HERE = ("new", "exit", "answer")
 """Commands for which editors have means of their own."""
+KEY = "acp-"
+"""How the keys of an editor's messages begin."""
 LONGEST = 20_000
 """Characters of a tool's output that an editor receives."""
-OUR_MODES = {
-    "interrupt": "Stop, and do that instead",
-    "steer": "Work it in at the next step",
-    "queue": "Wait for the end of the turn",
-}
 
 
 class PromptParts(Value):
@@ -138,20 +137,10 @@ def _place(uri: str) -> str:
 
 
 class EditorUpdates:
-    """Translates the events of one session. `words` writes an event's text for people, often empty.
+    """Translates the events of one session. `words` writes an event's text for people, often empty."""
 
-    `output` returns the output of a tool call, by the session's id and the call's.
-    """
-
-    def __init__(
-        self,
-        session: str,
-        folder: Path,
-        words: Callable[[Event], str],
-        output: Callable[[str, str], str],
-    ) -> None:
-        self._session, self._folder = session, folder
-        self._words, self._output = words, output
+    def __init__(self, session: str, folder: Path, words: Callable[[Event], str]) -> None:
+        self._session, self._folder, self._words = session, folder, words
         self._known = set[str]()
         self._parts = count(1)
         self._part = ""
@@ -165,6 +154,12 @@ class EditorUpdates:
                     self._part = ""
                 self._part = self._part or f"m{next(self._parts)}"
                 return [_chunk(event["delta"], self._part)]
+            case "thinking" if is_own:
+                thought = acp.update_agent_thought_text(event["delta"])
+                return [thought.model_copy(update={"message_id": f"{event['turn']}-thought"})]
+            case "window" if is_own:
+                used, size = event["tokens"], event["size"]
+                return [UsageUpdate(session_update="usage_update", used=used, size=size)]
             case "output":
                 content = acp.tool_content(acp.text_block(event["text"]))
                 return [acp.update_tool_call(self._name(event), content=[content])]
@@ -187,6 +182,38 @@ class EditorUpdates:
         quoted = "\n".join(f"> {line}" for line in text.splitlines())
         return [_chunk(f"\n\n{quoted}\n\n", f"m{next(self._parts)}")]
 
+    def settings(self, options: list[SessionConfigOptionSelect]) -> list[Update]:
+        """Return the updates that tell the settings of the session, with its mode."""
+        told = ConfigOptionUpdate(
+            session_update="config_option_update",
+            config_options=cast("Any", options),  # a list for which each answer has another type
+        )
+        now = next(option.current_value for option in options if option.id == "mode")
+        mode = CurrentModeUpdate(session_update="current_mode_update", current_mode_id=now)
+        return [told, mode]
+
+    def told(self, update: Update) -> list[Update]:
+        """Return an update as this version has it."""
+        return [update]
+
+    def state_of(self, record: SessionRecord) -> list[Update]:
+        """Return the update of what a session does now; this version has none."""
+        return []
+
+    def first(self, item: str) -> str:
+        """Return the id by which the editor knows a message."""
+        return item
+
+    def now(self, item: str) -> str:
+        """Return the id that a message has in the queue now."""
+        return item
+
+    def says(self, key: str, text: str) -> None:
+        """Note what the editor sends under a key."""
+
+    def reword(self, item: str, text: str) -> None:
+        """Note that a message that waits was changed."""
+
     def question(self, event: QuestionEvent) -> ToolCallUpdate:
         """Return the tool call of a question."""
         about = self._about(event)
@@ -200,7 +227,7 @@ class EditorUpdates:
         if event["type"] == "tool_ended":
             self._known.discard(name)
             ended: ToolCallStatus = "completed" if event["status"] == "ok" else "failed"
-            text = event.get("reason") or self._output(event["session"], event["call"])
+            text = event.get("reason") or event["output"]
             content = [acp.tool_content(acp.text_block(_cut(text)))] if text else None
             return acp.update_tool_call(name, status=ended, content=content)
         if name in self._known:
@@ -254,13 +281,14 @@ def _change(
         case "edit", {"old": str(old), "new": str(new)}:
             return [acp.tool_diff_content(str(where), new, old)]
         case "write", {"content": str(new)}:
-            old_text = _text_of(where) if may_look else None
+            old_text = text_of(where) if may_look else None
             return [acp.tool_diff_content(str(where), new, old_text)]
         case _:
             return None
 
 
-def _text_of(path: Path) -> str | None:
+def text_of(path: Path) -> str | None:
+    """Return what a file holds; none if it cannot be read, or is too long to be compared."""
     try:
         return read_text(path, 256 * 1024)
     except (OSError, ValueError):
@@ -308,7 +336,8 @@ def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
     for number, message in enumerate(conversation, 1):
         match message.role:
             case "user":
-                updates.append(acp.update_user_message_text(message.text))
+                said = acp.update_user_message_text(message.text)
+                updates.append(said.model_copy(update={"message_id": f"h{number}"}))
             case "assistant":
                 if message.text:
                     updates.append(_chunk(message.text, f"h{number}"))
@@ -347,19 +376,3 @@ def commands(offers: Mapping[str, McpOffer]) -> Update:
 
 def _input(usage: str) -> AvailableCommandInput | None:
     return AvailableCommandInput(UnstructuredCommandInput(hint=usage)) if usage else None
-
-
-def busy_option(mode: str) -> SessionConfigOptionSelect:
-    """Return the busy modes as a setting of the session."""
-    options = [
-        SessionConfigSelectOption(value=name, name=name.capitalize(), description=doc)
-        for name, doc in OUR_MODES.items()
-    ]
-    return SessionConfigOptionSelect(
-        type="select",
-        id="busy",
-        name="A message during a turn",
-        description="The effect of a message during a turn.",
-        current_value=mode,
-        options=options,
-    )

@@ -17,7 +17,7 @@ from ...machines.errors import StoreBusy, UnknownSession, UsageError
 from ...machines.value import Value
 from ...workflows.config import Config
 from ...workflows.home_folder import expanded
-from ...workflows.home_place import Storage
+from ...workflows.home_place import Storage, storage_of
 from ...workflows.paths import Paths
 from ...workspace.prune import FRESH, KeptCopies, beyond, forget, kept_in, size_of
 from ..host.offline_writer import claimed
@@ -52,6 +52,22 @@ def delete(store: Store, storage: Storage, queues: Path, session: str) -> tuple[
         (queues / f"{member}.toml").unlink(missing_ok=True)
     freed = sum(_remove(storage.outputs / member) for member in ids)
     return ids, freed + forget(storage.copies, ids)
+
+
+def delete_session(
+    store: Store, paths: Paths, config: Config, environ: Mapping[str, str], session: str
+) -> tuple[list[str], int]:
+    """Delete a session with all that is kept of it anywhere; see `delete`."""
+    ids, freed = delete(store, storage_of(paths, environ), queues_folder(paths, config), session)
+    store.compact()
+    for member in ids:
+        shutil.rmtree(replay_folder(paths, member), ignore_errors=True)
+    return ids, freed
+
+
+def replay_folder(paths: Paths, session: str) -> Path:
+    """Return the folder that holds the copy in which a replay goes on."""
+    return paths.cache / "replays" / session
 
 
 def queues_folder(paths: Paths, config: Config) -> Path:

@@ -23,6 +23,7 @@ from ...workflows.document import config_error, is_table, read_document
 from ...workflows.paths import Paths
 from ...workflows.suggestions import is_path
 from ...workspace.scratch import scratch_copy
+from ..home.retention import replay_folder
 from ..host.host import Host
 from ..host.offline_writer import writing
 from ..launch_options import LaunchOptions
@@ -72,7 +73,7 @@ def replayed_in(
     name = f"replay of {row.name or row.session}"
     if options.is_live:
         kept = _without_begun(kept)
-        scratch = scratch_of(paths, session) / Path(row.folder).name
+        scratch = replay_folder(paths, session) / Path(row.folder).name
         scratch.parent.mkdir(mode=0o700, parents=True)
         ended = {entry.data["call"] for entry in kept if entry.data["kind"] == "tool_ended"}
         try:
@@ -89,11 +90,6 @@ def replayed_in(
 def introduce(host: Host, name: str, agent: Agent) -> None:
     """Let a name mean a program's agent, whose own tools need no rule. Raises `UsageError`."""
     host.opener.profiles.introduce(name, replace(own_agent(agent, host, None), is_installed=False))
-
-
-def scratch_of(paths: Paths, session: str) -> Path:
-    """Return the folder that holds the copy in which a replay goes on."""
-    return paths.cache / "replays" / session
 
 
 def _agent_of(file: Path, recorded: str) -> str:
