@@ -20,7 +20,7 @@ from ...machines import protocol as m
 from ...ports.models.choice import known_names
 from ...ports.models.provider import model_configs
 
-SETTINGS: dict[str, tuple[Command, str]] = {
+SETTINGS: dict[str, tuple[Command[...], str]] = {
     "busy": (busy, "mode"),
     "mode": (mode, "mode"),
     "model": (model, "name"),
