@@ -139,7 +139,7 @@ class EditorSession:
 
     def reword(self, item: str, text: str) -> None:
         """Note that a message that waits was changed."""
-        self._updates.reword(item, text)
+        self._updates.messages.reword(item, text)
 
     async def _outcome(self, item: str) -> Outcome | None:
         """Wait for the outcome of a message; none if the session is left before."""
@@ -151,7 +151,7 @@ class EditorSession:
     async def item(self, name: str) -> ItemRecord | None:
         """Return a message of the queue by its id, or of what it became."""
         items = (await asyncio.to_thread(self.conversation.record)).queue.items
-        return items.get(self._updates.now(name))
+        return items.get(self._updates.messages.now(name))
 
     async def steer(self, said: PromptParts, must_run: bool) -> str:
         """Send a steer to the running turn; return the outcome as the extension names it.
@@ -203,7 +203,7 @@ class EditorSession:
                 return None
             receipt: asyncio.Future[ReceiptEvent] = asyncio.get_running_loop().create_future()
             self._receipts[key] = receipt
-            self._updates.says(key, text)
+            self._updates.messages.note(key, text)
             await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
         return await receipt
 
@@ -222,7 +222,7 @@ class EditorSession:
         if event["type"] == "goal":
             await self.send([goal_update(event)])
         if event["type"] in ("turn_started", "steered"):
-            name = self._updates.first(str(event.get("item") or event.get("id")))
+            name = self._updates.messages.first(str(event.get("item") or event.get("id")))
             if entered := self._inserting.get(name):
                 entered.set()
         is_set = event["type"] == "result" and event["name"] in SETTINGS

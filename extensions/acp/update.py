@@ -58,6 +58,7 @@ from ...ports.tools.mcp_offer import McpOffer
 from ...ports.tools.mcp_text import usage_of
 from ...workflows.foreign_file import read_text
 from ...workflows.tools import kind_of
+from .messages import SentMessages
 
 Block = (
     TextContentBlock
@@ -141,6 +142,7 @@ class EditorUpdates:
 
     def __init__(self, session: str, folder: Path, words: Callable[[Event], str]) -> None:
         self._session, self._folder, self._words = session, folder, words
+        self.messages = SentMessages()
         self._known = set[str]()
         self._parts = count(1)
         self._part = ""
@@ -199,20 +201,6 @@ class EditorUpdates:
     def state_of(self, record: SessionRecord) -> list[Update]:
         """Return the update of what a session does now; this version has none."""
         return []
-
-    def first(self, item: str) -> str:
-        """Return the id by which the editor knows a message."""
-        return item
-
-    def now(self, item: str) -> str:
-        """Return the id that a message has in the queue now."""
-        return item
-
-    def says(self, key: str, text: str) -> None:
-        """Note what the editor sends under a key."""
-
-    def reword(self, item: str, text: str) -> None:
-        """Note that a message that waits was changed."""
 
     def question(self, event: QuestionEvent) -> ToolCallUpdate:
         """Return the tool call of a question."""

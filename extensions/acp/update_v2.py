@@ -34,29 +34,8 @@ class UpdatesV2(EditorUpdates):
 
     def __init__(self, session: str, folder: Path, words: Callable[[Event], str]) -> None:
         super().__init__(session, folder, words)
-        self._sent: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        self._became: dict[str, str] = {}
         self._is_running = False
         self._aside: set[str] = set()
-
-    # Which message is which -----------------------------------------------------------------------
-
-    def first(self, item: str) -> str:
-        """Return the id by which the editor knows a message: one that was handed back keeps it."""
-        return next((first for first, now in self._became.items() if now == item), item)
-
-    def now(self, item: str) -> str:
-        """Return the id that a message has in the queue now."""
-        return self._became.get(item, item)
-
-    def says(self, key: str, text: str) -> None:
-        """Note what the editor sends under a key."""
-        self._sent[key] = text
-
-    def reword(self, item: str, text: str) -> None:
-        """Note that a message that waits was changed."""
-        self._texts[item] = text
 
     # Events ---------------------------------------------------------------------------------------
 
@@ -66,23 +45,22 @@ class UpdatesV2(EditorUpdates):
         match event["type"]:
             case "queue" if is_own:
                 for gone in event.get("removed", ()):
-                    self._texts.pop(self.first(gone), None)
+                    self.messages.read(gone)
                 return self.note(self._words(event))
             case "accepted" if is_own:
-                return self._accepted(event["id"], event["as"], event["text"], event["client_id"])
+                is_sent = self.messages.accept(event["id"], event["client_id"], event["text"])
+                return self._accepted(event["id"], event["as"]) if is_sent else []
             case "turn_started" if is_own:
                 super().updates(event)
                 self._is_running = True
                 return [state("running"), *self._entered(event["item"])]
             case "steered" if is_own:
-                self._texts.setdefault(self.first(event["id"]), event["text"])
                 return self._entered(event["id"])
             case "requeued" if is_own:
-                if event["item"] != event["id"]:
-                    self._became[self.first(event["id"])] = event["item"]
+                self.messages.hand_back(event["id"], event["item"])
                 return self.note(self._words(event))
             case "rejected":
-                self._sent.pop(event["client_id"] or "", None)
+                self.messages.refuse(event["client_id"])
                 return self.note(self._words(event))
             case "result" if is_own and str(event["client_id"]).startswith(KEY):
                 ended = [] if self._is_running else [state("idle", "end_turn")]
@@ -108,20 +86,16 @@ class UpdatesV2(EditorUpdates):
             case _:
                 return [one for update in super().updates(event) for one in self.told(update)]
 
-    def _accepted(self, item: str, taken: str, text: str, key: str | None) -> list[Update]:
-        """Keep what a message says until it enters; a command or a side talk does so at once."""
-        if key not in self._sent and taken in ("command", "side_talk", "posted"):
+    def _accepted(self, item: str, taken: str) -> list[Update]:
+        """Return the message of a command or of a side talk, which is read at once."""
+        if taken not in ("command", "side_talk"):
             return []
-        self._texts[item] = self._sent.pop(key or "", text)
-        if taken == "command":
-            running = [] if self._is_running else [state("running")]
-            return [*running, *self._entered(item)]
-        return self._entered(item) if taken == "side_talk" else []
+        starts = taken == "command" and not self._is_running
+        return [*([state("running")] if starts else []), *self._entered(item)]
 
     def _entered(self, item: str) -> list[Update]:
         """Return the message that enters the conversation; none for one that nobody sent."""
-        name = self.first(item)
-        text = self._texts.pop(name, "")
+        name, text = self.messages.read(item)
         content = [{"type": "text", "text": text}]
         update = {"sessionUpdate": "user_message", "messageId": name, "content": content}
         return [update] if text else []
@@ -149,7 +123,7 @@ class UpdatesV2(EditorUpdates):
 
     def state_of(self, record: SessionRecord) -> list[Update]:
         """Return the update of what a session does now, and know of the messages that wait."""
-        self._texts |= {item.id: item.text for item in record.queue.live()}
+        self.messages.know(record.queue.live())
         self._is_running = record.running is not None
         if record.running is None:
             return [state("idle")]

@@ -109,6 +109,7 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     undo = f"`steersman sessions revert {done['data']['left']} --to t1` restores them"
     assert f"Files stay as they are: a.txt; {undo}." in done["text"]
     chat.wait("answer", text="Then.")
+    chat.wait_quiet()  # the new text may have been read with the task, or after its first answer
     asked = server.requests[-1].body["messages"]
     told = [message["content"] for message in asked if message["role"] == "user"]
     assert [text.startswith("[You were interrupted") for text in told] == [
