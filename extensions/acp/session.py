@@ -74,7 +74,7 @@ class EditorSession:
         self.host, self._link, self._updates = host, link, updates
         self._delivered = delivered
         self._outcomes = host.observers.outcomes[self.id]
-        self._receipts: dict[str, asyncio.Future[ReceiptEvent]] = {}
+        self._receipts: dict[str, tuple[asyncio.Future[ReceiptEvent], asyncio.Event | None]] = {}
         self._inserting: dict[str, asyncio.Event] = {}
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
@@ -104,10 +104,10 @@ class EditorSession:
 
         Raises `RequestError`, also for one that is taken back or held before.
         """
-        taken = await self._taken(said, explicit)
+        entered = asyncio.Event()
+        taken = await self._taken(said, explicit, entered)
         if taken["type"] == "result" or taken["as"] == "side_talk":
             return taken["id"]
-        entered = self._inserting.setdefault(taken["id"], asyncio.Event())
         ways = asyncio.create_task(entered.wait()), asyncio.create_task(self._outcome(taken["id"]))
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -124,9 +124,11 @@ class EditorSession:
         """Send a message that waits or steers, and return its id when it is stored."""
         return (await self._taken(said, explicit))["id"]
 
-    async def _taken(self, said: PromptParts, explicit: str) -> AcceptedEvent | ResultEvent:
+    async def _taken(
+        self, said: PromptParts, explicit: str, entered: asyncio.Event | None = None
+    ) -> AcceptedEvent | ResultEvent:
         """Send a message. Raises `RequestError` if it is not taken."""
-        receipt = await self._say(said, explicit)
+        receipt = await self._say(said, explicit, entered)
         if receipt is None:
             raise RequestError(-32602, "your editor has its own way for this command")
         if receipt["type"] == "rejected":
@@ -191,8 +193,13 @@ class EditorSession:
         async with self._in_order:
             return await asyncio.to_thread(call.run, self.conversation)
 
-    async def _say(self, said: PromptParts, explicit: str = "auto") -> ReceiptEvent | None:
-        """Send a message, and return its receipt; none for a command that the editor has itself."""
+    async def _say(
+        self, said: PromptParts, explicit: str = "auto", entered: asyncio.Event | None = None
+    ) -> ReceiptEvent | None:
+        """Send a message, and return its receipt; none for a command that the editor has itself.
+
+        `entered` is set when the message is in the conversation.
+        """
         text, say = said.text, self.conversation.say
         key = f"{KEY}{uuid4().hex}"
         async with self._in_order:
@@ -202,7 +209,7 @@ class EditorSession:
                 await self.send(self._updates.note(note))
                 return None
             receipt: asyncio.Future[ReceiptEvent] = asyncio.get_running_loop().create_future()
-            self._receipts[key] = receipt
+            self._receipts[key] = receipt, entered
             self._updates.messages.note(key, text)
             await asyncio.to_thread(say, text, explicit, key, pictures=said.pictures)
         return await receipt
@@ -233,9 +240,10 @@ class EditorSession:
             await self._offer_commands()
         key = str(event.get("client_id"))
         if key in self._receipts and is_receipt(event, key):
-            if event["type"] == "accepted":
-                self._inserting[event["id"]] = asyncio.Event()
-            self._receipts.pop(key).set_result(event)
+            receipt, entered = self._receipts.pop(key)
+            if entered is not None and event["type"] == "accepted":
+                self._inserting[event["id"]] = entered
+            receipt.set_result(event)
 
     async def send(self, updates: list[Update]) -> None:
         """Send updates, in order; none if the editor has disconnected."""

@@ -49,7 +49,8 @@ class UpdatesV2(EditorUpdates):
                 return self.note(self._words(event))
             case "accepted" if is_own:
                 is_sent = self.messages.accept(event["id"], event["client_id"], event["text"])
-                return self._accepted(event["id"], event["as"]) if is_sent else []
+                told = self._accepted(event["id"], event["as"]) if is_sent else []
+                return [*told, *self.note(self._words(event))]
             case "turn_started" if is_own:
                 super().updates(event)
                 self._is_running = True

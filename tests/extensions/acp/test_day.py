@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import pytest
 from blackbox.conftest import Serve
-from extensions.acp.typescript import TypeScriptEditor, typescript
+from extensions.acp.typescript import Refused, TypeScriptEditor, typescript
 from support.driver import Gate, Place, wait_gone
 from support.model_server import Door, Text, Tools, shell
 
@@ -117,9 +118,13 @@ def test_a_day(place: Place, serve: Serve, gate: Gate) -> None:
         assert next(one["currentValue"] for one in told if one["configId"] == "mode") == "all"
         editor.does("session/prompt", **here, prompt=words("work"))
         pid = gate.wait()
-        waits = editor.asks("session/prompt", **here, prompt=words("/queue add later"))
-        assert waits()["messageId"]
+        queue = {"configId": "busy", "type": "id", "value": "queue"}
+        editor.does("session/set_config_option", **here, **queue)
+        waits = editor.asks("session/prompt", **here, prompt=words("later"))
+        editor.until(lambda _: any("Queued #2" in one["title"] for one in editor.updates("notice")))
         editor.tells("session/cancel", **here)
+        with pytest.raises(Refused, match="-32800"):
+            waits()
         editor.shows("state_update", state="idle", stopReason="cancelled")
         assert wait_gone([pid]) == []
         assert editor.updates("tool_call_update", session)[-1]["status"] == "cancelled"

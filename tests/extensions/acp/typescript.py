@@ -14,7 +14,7 @@ import pytest
 from support.driver import COMMAND, WAIT, Place, Process
 from support.patience import seconds
 
-__all__ = ["LIBRARIES", "MODULES", "ROOT", "TypeScriptEditor", "node", "typescript"]
+__all__ = ["LIBRARIES", "MODULES", "ROOT", "Refused", "TypeScriptEditor", "node", "typescript"]
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = ROOT / ".venv" / "clients" / "node_modules"
