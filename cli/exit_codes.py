@@ -17,13 +17,22 @@ EXIT_CODES = {
     WRONG: "a wrong usage or configuration",
     LIMITED: "a limit or the want of progress ended the work",
     UNANSWERED: "a question that nobody could answer",
-    INTERRUPTED: "interrupted, by Ctrl-C or SIGINT",
+    INTERRUPTED: "interrupted: by Ctrl-C, SIGINT, or a stop from elsewhere",
     128 + signal.SIGHUP: "ended by SIGHUP",
     128 + signal.SIGTERM: "ended by SIGTERM",
 }
 """Each exit code, and what it says."""
 OF_RUNS = {"succeeded": DONE, "failed": FAILED, "interrupted": INTERRUPTED}
 """The exit code of a workflow's run, by its result."""
+OF_GOALS = {"achieved": DONE, "active": DONE, "impossible": FAILED, "paused": FAILED}
+"""The exit code of a single message that sets a goal, by how the goal stands at the end."""
+OF_PAUSES = {
+    "budget": LIMITED,
+    "no_progress": LIMITED,
+    "user": INTERRUPTED,
+    "interrupt": INTERRUPTED,
+}
+"""That of a paused goal, by the reason."""
 
 
 def in_words() -> str:

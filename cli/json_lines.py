@@ -134,7 +134,7 @@ def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatO
             idle_waiter.wait(conversation, lines.deny_late)
         conversation.leave()
     if options.message:
-        return idle_waiter.exit_code
+        return idle_waiter.code_of_one
     return FAILED if idle_waiter.is_broken else DONE  # events say what became of each line
 
 

@@ -215,7 +215,7 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         conversation.leave()
         if not has_spoken:  # after what the session itself had to say
             err.write(f"{NOTHING_SAID}\n")
-    return idle_waiter.exit_code
+    return idle_waiter.code_of_one if options.message else idle_waiter.exit_code
 
 
 class Silence:

@@ -99,9 +99,11 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
 def _instead_of(name: str) -> str:
     """Return what to type instead of a command that there is not."""
-    from .app import commands_named
+    from difflib import get_close_matches
 
-    found = commands_named(name)
+    from .app import ABOUT, commands_named
+
+    found = commands_named(name) or get_close_matches(name, ABOUT, 1)
     if 0 < len(found) <= MOST_NAMED:
         return f"perhaps {' or '.join(f'`steersman {command}`' for command in found)}"
     return 'try `steersman --help`; `steersman chat "MESSAGE"` talks to an agent'

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
 from ..gateway.interface import ChatSession
@@ -237,6 +239,14 @@ def answering(
     if choice in ("change", "answer"):
         return None  # it needs words of its own, which `/answer` takes
     return QuestionAnswer(choice=choice, report="") if choice in question["options"] else None
+
+
+def quoted(answer: QuestionAnswer, text: str) -> QuestionAnswer:
+    """Return an answer whose report has the words that a person sent, where they were more than a key."""
+    words = exposed(" ".join(text.split()))
+    if len(words) == 1 or answer.reason:
+        return answer
+    return replace(answer, report=f"{answer.report} (You wrote: {words})")
 
 
 def answered(conversation: ChatSession, question: QuestionEvent, text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatHost, ChatSession
-from .exit_codes import DONE, FAILED, LIMITED, UNANSWERED
+from .exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, OF_GOALS, OF_PAUSES, UNANSWERED
 from .signals import SignalExit, waiting
 from .streams import Printer
 
@@ -218,6 +218,7 @@ class IdleWaiter:
         self.is_limited = False
         self.is_unanswered = False
         self.status = ""
+        self._goal = DONE
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
@@ -228,6 +229,11 @@ class IdleWaiter:
             self.is_limited = self.is_limited and event["status"] != "completed"
         if event["type"] == "turn_started":
             self.is_unanswered = False
+        if event["type"] == "goal" and event["state"] in OF_GOALS:
+            pauses = event["state"] == "paused"
+            self._goal = (
+                OF_PAUSES.get(event["reason"] or "", FAILED) if pauses else OF_GOALS[event["state"]]
+            )
         if event["type"] == "tool_ended" and event.get("unanswered"):
             self.is_unanswered = True
         if event["type"] == "rejected":
@@ -249,6 +255,13 @@ class IdleWaiter:
         if self.is_limited:
             return LIMITED
         return UNANSWERED if self.is_unanswered else DONE
+
+    @property
+    def code_of_one(self) -> int:
+        """How one message ended, also by a stop; that of a goal is how the goal stands."""
+        if self.status == "interrupted":
+            return self.exit_code or INTERRUPTED
+        return self.exit_code or self._goal
 
     def wait(self, conversation: ChatSession, between: Callable[[], None] = lambda: None) -> None:
         """Block until nothing runs and no queued message will start without a command.

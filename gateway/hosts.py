@@ -170,8 +170,17 @@ class Hosts:
     def open_for(self, params: dict[str, Any]) -> dict[str, Any]:
         """Open a session for another program: `{folder, agent, model, is_yes, mode}`, or `{resume}`.
 
-        A run is one of `{workflow, variables, folder}`, or `{resume_run}` with its whole id.
+        A run is one of `{workflow, variables, folder}`, or `{resume_run}` with its whole id. What was
+        noticed meanwhile is in the answer: nobody follows the session yet.
         """
+        noticed: list[Event] = []
+        stop_noting = self.event_bus.subscribe(noticed.append)
+        try:
+            return self._opened_for(params, noticed)
+        finally:
+            stop_noting()
+
+    def _opened_for(self, params: dict[str, Any], noticed: list[Event]) -> dict[str, Any]:
         launch = replace(
             self._launch,
             agent=str(params.get("agent") or ""),
@@ -192,6 +201,9 @@ class Hosts:
         assert host is not None
         notices = [host.choice.line] if host.choice is not None else []
         notices.append(rights_line(conversation.describe(), host.opener.sandbox))
+        for event in noticed:
+            if event["type"] == "notice" and event["session"] == conversation.session:
+                notices.append(event["text"])
         return {"session": conversation.session, "notices": notices}
 
     def host_of(self, session: str) -> Host | None:

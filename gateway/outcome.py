@@ -186,6 +186,9 @@ def _outcome(
     if with_turn and found.state == "steered" and not found.for_children:
         turn = record.turns.get(found.turn)
         found = items.get(turn.item, found) if turn is not None else found
+    is_left = record.state in ("suspended", "finalized")
+    if found.state == "interrupted" and found.is_next and not is_left:
+        return None  # it goes on, when what was stopped has ended
     state = _AS.get(found.state, found.state)
     if state not in get_args(Status) or (state == "steered" and not found.turn):
         return None

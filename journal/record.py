@@ -19,6 +19,7 @@ from ..machines.conversation import ChatMessage, Usage
 from ..machines.delivery import Cause, Relation
 from ..machines.errors import StoreDamaged
 from ..machines.lifecycles import INTERRUPT, SESSION, TURN
+from ..machines.pattern import lazy_pattern
 from ..machines.policy import RoutesChoice
 from ..machines.value import Value
 from . import entries as e
@@ -79,16 +80,23 @@ TITLE = 60
 """Characters of a title, at most."""
 
 
+_PLACE = lazy_pattern(r"https?://[^/@]+/|[.~]{0,2}/")
+_QUERY = lazy_pattern(r"[?#]")
+
+
 def title_of(text: str) -> str:
     """Return the first words of a message on one line, as the title of its session.
 
-    Only whole words: half a key would not be recognized as a secret where the title is shown.
+    Only whole words: half a key would not be recognized as a secret where the title is shown. Of an
+    address or a path that is too long, whole parts.
     """
     words, size = list[str](), 0
     for word in text[: 8 * TITLE].split():
         size += len(word) + 1
         if size > TITLE:
-            return " ".join([*words, "…"])
+            begin = word if not words and _PLACE.match(word) else ""
+            parts = _QUERY.split(begin, maxsplit=1)[0][:TITLE].rpartition("/")
+            return " ".join([*words, f"{parts[0]}{parts[1]}…"])
         words.append(word)
     return " ".join(words)
 

@@ -98,7 +98,9 @@ def read_verdict(text: str) -> Verdict | Unusable:
     ]
     if not found:
         shown = " ".join(text.split())[:80]
-        return Unusable(why=f"it gave no verdict: `{shown}`" if shown else "it said nothing")
+        return Unusable(
+            why=f"the judge gave no verdict: `{shown}`" if shown else "the judge said nothing"
+        )
     kinds = {verdict.kind if isinstance(verdict, Verdict) else "" for verdict in found}
     return found[0] if len(kinds) == 1 else Unusable(why="it contradicts itself")
 

@@ -193,7 +193,7 @@ def _hint(where: Where, known: Sequence[Where]) -> str:
         return _here(dotted(same[0]))
     if close := get_close_matches(leaf, siblings, 1):
         return _here(dotted((*where[:-1], close[0])))
-    if same:
+    if same and (len(where) == 1 or not siblings):
         return _here(dotted(same[0]))
     anywhere = {dotted(key): key for key in known}
     if close := get_close_matches(dotted(where), anywhere, 1, 0.75):

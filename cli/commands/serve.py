@@ -22,6 +22,7 @@ import typer
 from ...gateway.reach import address_of, server_of
 from ...gateway.wording.formats import iso
 from ...machines.errors import SteersmanError, UsageError
+from ...ports.process.ancestry import is_alive, started
 from ...ports.process.own_python import module_command, search_path
 from ...workflows.extras import how_to_install
 from ...workflows.home_folder import home_folder
@@ -171,10 +172,11 @@ def stop() -> int:
     if owner is None:
         show("no program serves this home")
         return 1
+    began = started(owner.pid)
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
     deadline = time.monotonic() + SERVE_TIMEOUT
-    while (now := server_of(state)) is not None and now == owner:
+    while is_alive(owner.pid, began):
         if time.monotonic() > deadline:
             raise SteersmanError(
                 f"process {owner.pid} does not end", f"`kill -9 {owner.pid}`; nothing is lost"

@@ -279,13 +279,15 @@ def _script(delay: float) -> str:
     """Return the model's answers; each takes so many seconds."""
     write = 'tool = "write", arguments = {{ path = "one.txt", content = "colour = {0}\\n" }}'
     paint = 'tool = "shell", arguments = {{ command = "sh paint.sh {0}" }}'
-    scenes = [("files blue", "blue"), ("green, not blue", "green")]
+    again = r"(?s)interrupted.*files blue"  # the steer was read before: the work goes on with it
+    scenes = [(again, "green"), ("files blue", "blue"), ("green, not blue", "green")]
     calls = [
         f"[[answer]]\nmatch = '{match}'\ndelay = {delay}\ntool_calls = [{{ {call.format(colour)} }}]\n"
         for match, colour in scenes
         for call in (write, paint)
     ]
     texts = [
+        (again, "All the files are green."),
         ("files blue", "All the files are blue."),
         ("green, not blue", "All the files are green."),
         ("write down", "Done: I painted the files. (I am the scripted model of the tour.)"),

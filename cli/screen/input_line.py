@@ -33,7 +33,7 @@ from ...machines.disposition import Intent
 from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
-from ..question import QuestionAnswer, answer_keys, answering, changing
+from ..question import QuestionAnswer, answer_keys, answering, changing, quoted
 from .completion import PICKED, MenuChoices
 from .screen import Screen
 from .status import Status
@@ -187,13 +187,23 @@ class InputLine:
         self._pastes = Pastes()
         self._edited: EditedText | None = None
         self._sent: deque[str] = deque(maxlen=REMEMBERED)
+        self._begun_at: str | None = None
         screen.note = self._note
+        buffer.on_text_changed += self._begin
 
     # Sending ------------------------------------------------------------------------------------
 
+    def _begin(self, buffer: Buffer) -> None:
+        """Note which question's card could be answered when a line was begun: it answers no other."""
+        if not buffer.text:
+            self._begun_at = None
+        elif self._begun_at is None or len(buffer.text) == 1:
+            question = self._screen.answerable()
+            self._begun_at = question["id"] if question is not None else ""
+
     def send(self, explicit: str = "auto") -> None:
         """Send the text of the line; `explicit` is auto, queue or steer."""
-        shown = self.buffer.text
+        shown, begun_at, self._begun_at = self.buffer.text, self._begun_at, None
         text = self._pastes.whole(shown)
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # broken bytes
         edited, self._edited = self._edited, None
@@ -206,11 +216,11 @@ class InputLine:
         if not text.strip():
             return
         question = self._screen.questions.first
-        if question is not None and explicit == "auto":
+        if question is not None and explicit == "auto" and begun_at == question["id"]:
             keys = answer_keys(question, self._screen.status.folder)
             if (answer := answering(question, text, keys)) is not None:
                 self.buffer.reset()
-                self._answer(question, answer)
+                self._answer(question, quoted(answer, text))
                 return
         if text in PICKED and self._choices is not None:
             self._offer(text, self._choices)

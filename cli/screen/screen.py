@@ -26,6 +26,8 @@ from .transcript import Transcript, diff_rows
 
 GUARD = 0.5
 """Seconds for which a card must have been shown before a key answers it; a key typed ahead does not."""
+_SHORT = {"y": "once", "a": "always", "e": "edits", "n": "no"}
+"""Words of the keys in a small window."""
 MOST = 8
 """Maximum number of rows of a card; the card says how many are left out."""
 
@@ -40,11 +42,13 @@ def card_rows(
     keys: Sequence[AnswerKey] = (),
     *,
     is_lit: bool = True,
+    most: int = 100,
 ) -> list[Row]:
     """Return the card of a question above the input line; `count` is the number of open questions.
 
     `change` is what a write would replace, in the words of the tool (`replacing`); `is_lit`: the keys
-    act.
+    act. In fewer rows than `most` the keys are shorter, and less is shown of the call; none where not
+    even a row of it has room.
     """
     more = f"  1 of {count}" if count > 1 else ""
     asker = f"{exposed(who)} asks: may" if who else "May"
@@ -60,10 +64,25 @@ def card_rows(
     rows = wrapped_pieces(head, room)
     for line in form[1:]:
         rows += [[("", "  "), *row] for row in wrapped_pieces([("", line)], room - 2)]
+    heads = len(rows)
     rows += [] if form else _what(question, change, room - 2, appearance)
     rows += wrapped_pieces([(DIM, why)], room) if (why := why_asked(question)) else []
-    rows += _keys_rows(keys, "bold" if is_lit else DIM, room, appearance)
-    return [[(asks, bar), *row] for row in rows]
+    style = "bold" if is_lit else DIM
+    offered = _keys_rows(keys, style, room, appearance)
+    if len(rows) + len(offered) > most:
+        offered = _keys_rows(
+            [key._replace(words=_SHORT.get(key.key, key.words)) for key in keys],
+            style,
+            room,
+            appearance,
+        )
+    if (left := len(rows) + len(offered) - most) > 0:
+        if len(rows) - left <= heads:
+            return []
+        rows = rows[:-left]
+        style, text = rows[-1][-1]
+        rows[-1] = [*rows[-1][:-1], (style, text[: max(0, len(text) - 2)]), (DIM, " …")]
+    return [[(asks, bar), *row] for row in (*rows, *offered)]
 
 
 def _keys_rows(
@@ -71,7 +90,8 @@ def _keys_rows(
 ) -> list[Row]:
     """Return the keys of a card, as many in a row as fit; a reason can only be typed."""
     rows: list[Row] = [[]]
-    for key, words in (*((known.key, known.words) for known in keys), ("r", "no, with a reason")):
+    reason = "reason" if any(known.words == _SHORT["y"] for known in keys) else "no, with a reason"
+    for key, words in (*((known.key, known.words) for known in keys), ("r", reason)):
         used = sum(get_cwidth(text) for _, text in rows[-1])
         between = appearance.plain(" · ") if used else ""
         if used and used + len(between) + len(key) + 1 + get_cwidth(words) > width:
@@ -117,9 +137,15 @@ class Card:
         self._appearance = appearance
         self._id = self._change = ""
         self._since = 0.0
+        self._has_room = True
 
-    def show(self, questions: Questions, who: str, folder: Path, width: int) -> list[Row]:
-        """Return the rows of the first question, which there is; `who` is the subagent that asks."""
+    def show(
+        self, questions: Questions, who: str, folder: Path, width: int, most: int
+    ) -> list[Row]:
+        """Return at most so many rows of the first question; `who` is the subagent that asks.
+
+        Where its call cannot be shown at all, no key answers it.
+        """
         first, *others = questions.all
         if first["id"] != self._id:
             self._id, self._since = first["id"], time.monotonic()
@@ -127,12 +153,16 @@ class Card:
         is_lit = self.answerable(questions) is not None
         count, keys = 1 + len(others), answer_keys(first, folder)
         look, change = self._appearance, self._change
-        return card_rows(first, count, who, width, look, change, keys, is_lit=is_lit)
+        rows = card_rows(*(first, count, who, width, look, change, keys), is_lit=is_lit, most=most)
+        self._has_room = bool(rows)
+        name = exposed(first["tool"])
+        told = f"`{name}` asks; too small a window. /answer {first['id']} allow|deny"
+        return rows or [[("", line)] for line in wrapped(told, width)]
 
     def answerable(self, questions: Questions) -> QuestionEvent | None:
         """Return the question whose card has been shown long enough for a key to answer it."""
         first = questions.first
-        is_shown = first is not None and first["id"] == self._id
+        is_shown = self._has_room and first is not None and first["id"] == self._id
         return first if is_shown and time.monotonic() - self._since >= GUARD else None
 
 
@@ -255,9 +285,14 @@ class Screen:
             if note := self.note():
                 rows += [[(DIM, line)] for line in wrapped(note, width)]
         pieces = StyleAndTextTuples()
-        for row in rows[-max(1, self.canvas.lines - BESIDES) :]:
+        for row in rows[-self._room :]:
             pieces += [*((drawable(style), audited(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
+
+    @property
+    def _room(self) -> int:
+        """Rows that there are above the input line."""
+        return max(1, self.canvas.lines - BESIDES)
 
     def below(
         self, *, is_empty: bool = True, has_menu: bool = False, stop: str = "Esc"
@@ -285,7 +320,7 @@ class Screen:
         if first is None:
             return []
         who = self.status.names.get(first["session"], "") if "parent" in first else ""
-        rows = self._card.show(self.questions, who, self.status.folder, width)
+        rows = self._card.show(self.questions, who, self.status.folder, width, self._room)
         if self.answerable() is None:
             self.canvas.changes_in(GUARD)
         return [[], *rows]

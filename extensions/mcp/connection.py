@@ -499,7 +499,8 @@ class McpConnection:
             return ""
         errors = visible(self._pipe.last_errors, _REASON)
         stray = visible(self._pipe.stray, _REASON)
-        said = [f"its last error output is: {errors}"] if errors else []
+        is_new = errors and errors not in self.fault
+        said = [f"its last error output is: {errors}"] if is_new else []
         said += [f"it printed what is no message: {stray}"] if stray else []
         return "; ".join(said)
 

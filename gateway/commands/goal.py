@@ -16,6 +16,7 @@ from ...machines.lifecycles import GOAL, REASONS
 from ...ports.judging import gate_fault
 from ..client import SessionClient
 from ..events.goal import goals_view
+from ..views.saved_queues import goals_left
 from .command import Argument, Reply, Text, command
 
 LETS_END = "Goal paused: a running turn may finish, then nothing runs until /goal resume."
@@ -55,7 +56,10 @@ def goal(
 def goal_status(client: SessionClient) -> Reply:
     """Show the current goal."""
     data = _view(client)
-    return Reply(data=data, text=draw_goal(data))
+    text = draw_goal(data)
+    if data["state"] is None:
+        text = "\n".join((text, *goals_left(client.store, str(client.describe().folder))))
+    return Reply(data=data, text=text)
 
 
 @goal.verb("pause", "Begin no further turn for the goal; a running one ends.")

@@ -141,14 +141,17 @@ def export_queue(client: SessionClient, file: File) -> Reply:
     session, queue = client.session, client.record().queue
     if found is not None:
         session, queue = found.row.session, found.queue
+    # What runs would run twice; in a queue that a crash left it is what goes on.
+    running = [item for item in queue.live() if found is None and item.state == "running"]
+    items = [item for item in queue.live() if item not in running]
     try:
-        count = write_file(path, session, queue, time.time())
+        write_file(path, session, items, time.time())
     except SteersmanError as error:
         return _refused(error)
-    return Reply(
-        data={"file": str(path), "items": count},
-        text=f"Exported {counted(count, 'item')} to {path}.",
-    )
+    text = f"Exported {counted(len(items), 'item')} to {path}."
+    if running:
+        text += f" #{running[0].number} runs, and is not among them."
+    return Reply(data={"file": str(path), "items": len(items)}, text=text)
 
 
 @command("queue import", "queue", "Add what waits in a TOML file: all of it, or nothing.")

@@ -9,7 +9,7 @@ from ...journal.record import StopRecord
 from ...machines import protocol as m
 from ...machines.disposition import Intent
 from ..client import SessionClient
-from ..wording.formats import plain_words, sender
+from ..wording.formats import plain_words, sender, shortened
 from .command import Argument, Reply, Text, command
 
 BusyMode = Literal["interrupt", "steer", "queue"]
@@ -238,7 +238,7 @@ def _line(receipt: dict[str, Any]) -> str:
         at += ")" if at else ""
         at += f", waits as {receipt['became']}" if receipt["became"] else ""
         why = f": {receipt['why']}" if receipt["why"] else ""
-        text = " ".join(receipt["text"].split())
+        text = shortened(" ".join(receipt["text"].split()))
         return f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{by}{why}  {text}"
     killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
     left = f", left {receipt['survivors']}" if receipt["survivors"] else ""

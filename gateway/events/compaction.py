@@ -62,22 +62,23 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> li
             text = f"not reverted: {entry.reason}"
             return [c.ErrorEvent(type="error", **at, code="not_reverted", text=text, hint="")]
         case e.Reverted():
-            return [
-                c.RevertedEvent(
-                    type="reverted",
-                    **at,
-                    id=entry.id,
-                    scope=entry.scope,
-                    turns=list(entry.turns),
-                    restored=list(entry.restored),
-                    kept=[path for path, _ in entry.kept],
-                    why=dict(entry.kept),
-                    shared=list(entry.shared),
-                    yours=list(entry.yours),
-                    notes=list(entry.notes),
-                    original=entry.is_original,
-                )
-            ]
+            reverted = c.RevertedEvent(
+                type="reverted",
+                **at,
+                id=entry.id,
+                scope=entry.scope,
+                turns=list(entry.turns),
+                restored=list(entry.restored),
+                kept=[path for path, _ in entry.kept],
+                why=dict(entry.kept),
+                shared=list(entry.shared),
+                yours=list(entry.yours),
+                notes=list(entry.notes),
+                original=entry.is_original,
+            )
+            if known.user:
+                reverted["user"] = known.user
+            return [reverted]
         case _:
             assert_never(entry)
 

@@ -224,6 +224,7 @@ class SavedQueuesEvent(Stamp):
 
     type: Literal["saved_queues"]
     saved: list[SavedQueueView]  # the newest of them, at most five
+    more: NotRequired[bool]  # true if there are more than these
 
 
 class NoticeEvent(Stamp):
@@ -298,6 +299,7 @@ class RevertedEvent(Stamp):
     yours: list[str]  # paths that are back to a person's own version
     notes: list[str]  # what is not as it was before, or was not looked at
     original: bool  # whether a look at the whole folder found all as it was before
+    user: NotRequired[str]  # who asked for it, if a name is known
 
 
 class ModeEvent(Stamp):
@@ -594,6 +596,7 @@ class InterruptingEvent(Stamp):
     type: Literal["interrupting"]
     turn: str | None  # the turn that is stopped; null between turns
     cause: str  # why
+    user: NotRequired[str]  # who stopped it, if a name is known
     # the subagents that go on in the background, as their agents are declared
     spared: NotRequired[list[str]]
 

@@ -160,10 +160,6 @@ class EventPublisher:
             event["client_id"] = client_id
         self.publish(event)
 
-    def saved_queues(self, saved: list[c.SavedQueueView]) -> None:
-        """Publish what other sessions left in the folder of this one."""
-        self.publish(c.SavedQueuesEvent(type="saved_queues", **self.stamp(), saved=saved))
-
     def error(self, code: str, text: str, hint: str, client_id: str | None = None) -> None:
         """Publish an error; `client_id` is the key of the line that it is about."""
         event = c.ErrorEvent(type="error", **self.stamp(), code=code, text=text, hint=hint)
@@ -560,6 +556,8 @@ def _of_stop(entry: e.InterruptPlanned | e.InterruptRequested, at: c.Stamp) -> l
     else:
         turn, cause = entry.turn or None, entry.cause
         interrupting = c.InterruptingEvent(type="interrupting", **at, turn=turn, cause=cause)
+        if entry.order.said.user:
+            interrupting["user"] = entry.order.said.user
         if entry.spares:
             interrupting["spared"] = list(entry.spares)
         events.append(interrupting)

@@ -35,6 +35,7 @@ from ..mail_reader import MailReader
 from ..recall import recalled
 from ..running import RunPlan
 from ..session_info import working_beside
+from ..views.saved_queues import goals_left, saved_event
 from ..wording.acknowledgement import discarding
 from ..wording.first_run import greeting, lacking
 from ..wording.redaction import Redactor
@@ -338,7 +339,11 @@ class Host:
             )
         saved = [found.view() for found in here if not found.row.workflow]
         if saved:
-            self.publisher(session).saved_queues(saved)
+            publisher = self.publisher(session)
+            publisher.publish(saved_event(saved, publisher.stamp()))
+        if not self.launch.is_one_shot:
+            for line in goals_left(self.store, str(folder)):
+                self.publisher(session).notice(line)
 
     def note(self, text: str) -> None:
         """Keep a notice for the start of the session, once."""

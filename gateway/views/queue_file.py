@@ -14,14 +14,14 @@ A message that steers has `type = "steer"`, too.
 The file is a copy; the store has the queue. An import adds all of a file or nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from ...journal.queue_record import ItemRecord, QueueRecord
+from ...journal.queue_record import ItemRecord
 from ...machines import protocol as m
 from ...machines.errors import ConfigError
 from ...workflows.document import is_list, is_table, parse_document
@@ -84,19 +84,18 @@ def read_file(path: Path) -> list[m.ImportedItem]:
     return parse(data, str(path))
 
 
-def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
-    """Write a queue into a file in one step and return how many items it has.
+def write_file(path: Path, session: str, items: Iterable[ItemRecord], now: float) -> None:
+    """Write messages of a queue into a file in one step.
 
     Raises `ConfigError` for a symbolic link, and for an existing file that is no queue file.
     """
     if path.is_symlink() or path.exists():
         read_file(path)
-    items = [item_text(item) for item in queue.live()]
+    texts = [item_text(item) for item in items]
     try:
-        replace_file(path, document(session, items, now), 0o600)
+        replace_file(path, document(session, texts, now), 0o600)
     except OSError as error:
         raise _unusable(f"it cannot be written: {error.strerror}", path) from error
-    return len(items)
 
 
 def _unusable(what: str, path: Path) -> ConfigError:

@@ -22,6 +22,7 @@ from ...journal.revert_record import beside
 from ...journal.store import RowFilter, SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
+from ...machines.lifecycles import GOAL
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 CUT = 40  # columns of an item's text in a sentence
 WIDE = 60  # columns of the first item of a saved queue in a list
+LOOKED_AT = 3
+"""How many sessions of a folder are looked at for a goal when a chat starts."""
 LISTED = 5
 """How many saved queues of a folder are listed when a chat starts."""
 
@@ -92,8 +95,8 @@ class SavedQueues:
         return list(found_saved(self.store, self._trash))
 
     def here(self, folder: Path) -> list[Saved]:
-        """List the newest saved queues of a folder, at most `LISTED`, newest activity first."""
-        return list(islice(found_saved(self.store, self._trash, str(folder)), LISTED))
+        """List the newest saved queues of a folder, one more than `LISTED` at most, newest first."""
+        return list(islice(found_saved(self.store, self._trash, str(folder)), LISTED + 1))
 
     def of(self, row: SessionRow) -> Saved:
         """Read the saved queue of one session."""
@@ -174,9 +177,33 @@ def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]
 
 def told_saved(store: Store, trash: Trash, folder: str, at: Stamp) -> Iterator[SavedQueuesEvent]:
     """Yield the event that tells a new session what others left in its folder, if there is anything."""
-    found = islice(found_saved(store, trash, folder), LISTED)
+    found = islice(found_saved(store, trash, folder), LISTED + 1)
     if saved := [queue.view() for queue in found if not queue.row.workflow]:
-        yield SavedQueuesEvent(type="saved_queues", **at, saved=saved)
+        yield saved_event(saved, at)
+
+
+def saved_event(saved: list[SavedQueueView], at: Stamp) -> SavedQueuesEvent:
+    """Return the event of saved queues; of more than `LISTED` it says that there are more."""
+    event = SavedQueuesEvent(type="saved_queues", **at, saved=saved[:LISTED])
+    if len(saved) > LISTED:
+        event["more"] = True
+    return event
+
+
+def goals_left(store: Store, folder: str) -> Iterator[str]:
+    """Say which of the newest sessions of a folder have a goal that is not over, and how it goes on."""
+    newest = store.sessions(RowFilter(folder=folder, is_top=True, most=LOOKED_AT))
+    for row in newest:
+        if row.workflow or row.state == "finalized" or store.is_owned(row.session):
+            continue
+        with suppress(StoreDamaged):
+            goal = load_record(store, row.session).goals.goal
+            if goal is not None and goal.state not in GOAL.final:
+                text = one_line(goal.text, CUT)
+                yield (
+                    f"Session {row.session} has a goal that is not reached: {text}. "
+                    f"`/resume {row.session}`, then `/goal resume` goes on with it"
+                )
 
 
 def read_saved(store: Store, row: SessionRow) -> Saved:
@@ -248,12 +275,14 @@ def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True
     saved = event["saved"]
     if len(saved) == 1:
         return announce(saved[0], now, can_utf8=can_utf8)
-    found = f"Found saved queues of {len(saved)} sessions (not auto-resuming)"
+    has_more = event.get("more", False)
+    count = f"more than {len(saved)}" if has_more else f"{len(saved)}"
+    found = f"Found saved queues of {count} sessions (not auto-resuming)"
     return "\n".join(
         (
             f"📥 {found}" if can_utf8 else found,
             *choices(saved, now),
-            *(["`/queue restore --list` lists all"] if len(saved) == LISTED else []),
+            *(["`/queue restore --list` lists all"] if has_more else []),
             "Use `/queue restore ID` to go to one, `/queue resume ID` to continue it, "
             "or `/queue discard ID` to delete it",
         )

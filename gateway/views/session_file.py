@@ -215,7 +215,8 @@ def read_export(path: Path) -> dict[str, Any]:
         reason = error.strerror or error
         raise UsageError(f"`{path}` cannot be read: {reason}", "name a file") from error
     except ValueError as error:
-        raise UsageError(f"`{path}` is not JSON: {error}", "export it again") from error
+        how = "`steersman sessions export ID FILE.json` makes such a file"
+        raise UsageError(f"`{path}` is not JSON: {error}", how) from error
     if not is_table(data) or data.get("format") != FORMAT:
         raise UsageError(
             f"`{path}` is no session", "`steersman sessions export ID` makes such files"

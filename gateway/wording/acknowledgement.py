@@ -226,6 +226,9 @@ def acknowledgement(
     match event["type"]:
         case "accepted" if shows_queued or event["ack"] != "queued":
             text = accepted_text(event, can_utf8=can_utf8, columns=columns)
+        case "interrupting":
+            who = sender(event.get("user", ""))
+            text = f"{who} stops the work." if who and event["cause"] == "stop" else ""
         case "interrupted":
             text = "Stopping current task."
             if done := event["checkpoint"]:
@@ -287,7 +290,8 @@ def reverted_text(about: Mapping[str, Any], way: str = "/revert") -> str:
     """Return the text of a `reverted` event or of an answer to `/revert`; `way` is how it is typed."""
     if about.get("reason"):
         return f"Not reverted: {about['reason']}."
-    lines = [_head(about)]
+    who = sender(about.get("user") or "")
+    lines = [*([f"By {who}:"] if who else []), _head(about)]
     if about["kept"]:
         lines += _kept(about, way)
     if about["yours"]:

@@ -116,11 +116,16 @@ def own_command_end(event: OwnCommandEvent) -> str:
 
 
 def call_words(arguments: Mapping[str, Any]) -> list[str]:
-    """Write each argument of a tool call on one line; `true` as its name, `false` and `null` not."""
+    """Write each argument of a tool call on one line; `true` as its name, `false` and `null` not.
+
+    Nor the schema of a form: it is no text for people.
+    """
     texts = (
         name if value is True else str(value)
         for name, value in arguments.items()
-        if value is not None and value is not False
+        if value is not None
+        and value is not False
+        and not (isinstance(value, Mapping) and name == "schema")
     )
     return [line for line in (" ".join(text.split()) for text in texts) if line]
 
@@ -144,11 +149,21 @@ def item_line(item: Mapping[str, Any]) -> str:
     `#1 [RUNNING]: TEXT (file 23/50)`, `#2 [STEERING] → turn t4: TEXT`, `#3 [PENDING] (being
     edited): TEXT`, `#4 [INTERRUPTED]: TEXT (reverted)`.
     """
-    text = " ".join(item["text"].split()) + progress_text(item["progress"])
+    text = shortened(" ".join(item["text"].split())) + progress_text(item["progress"])
     text += " (reverted)" if item.get("reverted") else ""
     edited = " (being edited)" if item.get("edited") else ""
     by = f" from {who}" if (who := sender(item.get("user", ""))) else ""
     return f"#{item['number']} {_item_state(item)}{edited}{by}: {text}"
+
+
+LONGEST_TEXT = 300
+"""Characters of a message that a list shows."""
+
+
+def shortened(text: str) -> str:
+    """Cut a long text for a list of messages, and say how much is left out."""
+    left = len(text) - LONGEST_TEXT
+    return f"{text[:LONGEST_TEXT]}… ({left:,} more characters)" if left > 20 else text
 
 
 def resumable_line(item: Mapping[str, Any]) -> str:

@@ -145,7 +145,8 @@ class ServerErrorText(Value):
             return "the conversation is longer than the model's window: `/compact` shortens it"
         match status:
             case 401 | 403 if self.key_env and self.key:
-                return f"the key in `{self.key_env}` is not accepted: check that it is current"
+                known = f"the key in `{self.key_env}` is not accepted"
+                return f"{known}: check that it is current; `steersman setup` takes another one"
             case 401 | 403 if self.key_env:
                 return f"set `{self.key_env}` in the environment to a key of this server"
             case 401 | 403:

@@ -306,3 +306,18 @@ def test_what_is_discarded_is_offered_by_nobody(place: Place, serve, gate: Gate)
     assert chat.ask("/queue discard")["text"] == "Discarded 1 item."
     assert "/queue resume continues it" not in chat.ask("/undo")["text"]
     chat.close()
+
+
+def test_a_single_message_that_is_stopped_or_falls_short_says_so_by_its_exit_code(
+    place: Place, serve
+) -> None:
+    """130 where its turn is stopped from elsewhere; a goal that is not reached is 3, or 1."""
+    server = serve(Hang(), Text("I tried."))
+    chat = place.start("chat", "work")
+    server.wait_requests(1)
+    assert place.run("stop", "last").returncode == 0
+    assert finish(chat).returncode == 130
+    short = place.run("chat", "/goal --turns 1 --gate 'test -f nope' reach it")
+    assert (short.returncode, "Goal paused (1 of 1 turns are spent)" in short.stderr) == (3, True)
+    began = place.start("chat", "--plain")
+    assert "has a goal that is not reached: reach it" in finish(began, "/goal\n").stderr

@@ -177,6 +177,21 @@ def at_checkpoint(gate: Gate) -> tuple[str, Tools]:
 
 
 @pytest.mark.nightly
+def test_more_saved_queues_than_are_listed_are_said_to_be_there(place: Place, serve) -> None:
+    """Five are listed; that there are more is said, and only then."""
+    serve(Text("Done."))
+    for _ in range(5):
+        leave_behind(place, "one")
+    told = place.run("chat", "--plain", said="/queue\n").stderr
+    assert "Found saved queues of 5 sessions" in told
+    assert "lists all" not in told
+    leave_behind(place, "one")
+    told = place.run("chat", "--plain", said="/queue\n").stderr
+    assert "Found saved queues of more than 5 sessions" in told
+    assert "`/queue restore --list` lists all" in told
+
+
+@pytest.mark.nightly
 def test_several_saved_queues_are_chosen_by_session(place: Place, serve) -> None:
     """They are listed with their ids, newest first; a command without one asks which.
 

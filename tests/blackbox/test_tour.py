@@ -31,7 +31,7 @@ def test_the_tour_shows_what_it_says(place: Place) -> None:
             "#1 [INTERRUPTED]: make all the files blue",
             "#2 [PENDING]: then write down what you did",
             "Restored 2 items",
-            "All the files are blue.",
+            "All the files are green.",
             "Done: I painted the files.",
             "That was the tour.",
         ):

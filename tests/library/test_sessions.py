@@ -12,6 +12,7 @@ import pytest
 from library.isolated_tools import photograph
 from library.lab import Asked, first, until
 from support.coroutines import run
+from support.patience import seconds
 
 import steersman
 from steersman.testing import ScriptedAnswer, ScriptedModel, calls, memory_home
@@ -309,6 +310,32 @@ async def test_a_stop_holds_what_waits_and_resume_queue_runs_it() -> None:
         await session.resume_queue()
         assert (await waiting.done()).text == "Two."
         assert (await running.done()).text == "One."
+
+
+async def test_a_resumed_message_is_not_over_while_its_stopped_tool_still_ends() -> None:
+    """A tool that blocks a thread cannot be ended: what is resumed begins when it returns."""
+    begun, gate = threading.Event(), threading.Event()
+
+    @steersman.tool
+    def block() -> str:
+        """Block."""
+        begun.set()
+        gate.wait(seconds(30))
+        return "ok"
+
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=ScriptedModel([calls("block"), "end"]), tools=[block])
+        session = await runtime.start(agent)
+        running = await session.say("work")
+        await asyncio.to_thread(begun.wait)
+        await session.stop()
+        assert (await running.done()).status == "interrupted"
+        assert (await session.resume_queue())["restored"] == 1
+        again = asyncio.create_task(running.done())
+        await asyncio.sleep(0)
+        assert not again.done()
+        gate.set()
+        assert (await again).text == "end"
 
 
 async def test_revert_restores_what_a_tool_changed(tmp_path: Path) -> None:

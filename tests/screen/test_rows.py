@@ -12,6 +12,7 @@ from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.prompt import InputHistory
+from steersman.cli.question import answer_keys
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bindings import keys_text
 from steersman.cli.screen.input_line import Pastes
@@ -306,6 +307,23 @@ def test_a_card_is_no_taller_than_it_may_be() -> None:
     assert len(rows) < 15
     assert rows[-1].startswith("▌ ")
     assert all(row.startswith("▌ ") for row in rows)
+
+
+def test_a_card_in_a_small_window_shows_the_call_before_its_keys() -> None:
+    """With less room the keys are shorter, then less of the call is shown; never keys without a call."""
+    question = {**called("shell", command="cat one; curl two; rm -rf three"), "id": "q"}
+    question |= {"kind": "permission", "outside": False, "options": ["allow", "always", "deny"]}
+    keys = answer_keys(question, Path("/"))
+    whole = text_of(card_rows(question, 1, "", 40, LOOK, keys=keys))
+    for most in range(len(whole), 0, -1):
+        rows = text_of(card_rows(question, 1, "", 40, LOOK, keys=keys, most=most))
+        assert len(rows) <= most
+        if rows:
+            assert rows[0] == "▌ May `shell` run?"
+            assert rows[1].startswith("▌   cat one; curl")
+            assert "n no" in rows[-1]
+            assert "rm -rf three" in "".join(rows) or "…" in "".join(rows)
+    assert text_of(card_rows(question, 1, "", 40, LOOK, keys=keys, most=2)) == []
 
 
 def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:

@@ -208,6 +208,34 @@ def test_a_key_that_was_typed_ahead_answers_nothing(stage: Stage, opened: Open) 
     terminal.has_bar("1 question")
 
 
+def test_enter_answers_only_what_was_asked_when_the_line_was_begun(
+    stage: Stage, opened: Open
+) -> None:
+    """Words that were begun before the card are a message; those below it answer, and are shown."""
+    doors = [stage.agent.door(name) for name in ("first", "second")]
+    stage.agent.when(
+        "work",
+        uses(call("shell", command="touch early"), saying="So", door=doors[0]),
+        uses(call("shell", command="touch late"), saying="Then", door=doors[1]),
+        says("Done."),
+    )
+    terminal = opened()
+    terminal.types("work")
+    terminal.shows("So")
+    terminal.types("yes please", end="")
+    terminal.has_line("yes please")
+    doors[0].open()
+    terminal.has("May `shell` run?")
+    terminal.waits(lambda: is_lit(terminal))
+    terminal.presses("\r")
+    terminal.shows('#2: "yes please"')
+    terminal.has_bar("1 question")
+    terminal.types("no thanks")
+    terminal.shows("You denied `shell`. (You wrote: no thanks)")
+    assert not (stage.place.folder / "early").exists()
+    doors[1].open()
+
+
 @pytest.mark.nightly
 def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
     """`a` allows a program with its subcommand, `e` every edit in the folder; each says so, and holds."""
