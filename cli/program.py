@@ -101,7 +101,8 @@ def _instead_of(name: str) -> str:
     """Return what to type instead of a command that there is not."""
     from difflib import get_close_matches
 
-    from .app import ABOUT, commands_named
+    from .app import commands_named
+    from .options import ABOUT
 
     found = commands_named(name) or get_close_matches(name, ABOUT, 1)
     if 0 < len(found) <= MOST_NAMED:

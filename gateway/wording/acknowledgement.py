@@ -326,7 +326,7 @@ def _head(about: Mapping[str, Any]) -> str:
         turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
         return f"Would revert {files}{turns}{f': {path_names(restored)}' if restored else ''}."
     if not restored:
-        return "Nothing was reverted."
+        return "Nothing was brought back." if about["scope"] == "undo" else "Nothing was reverted."
     match about["scope"]:
         case "undo":
             return f"Undid the revert of {files}: {path_names(restored)}."
