@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...machines.form import fields_of
+from ...machines.json_shape import is_object
 from ...machines.pattern import lazy_pattern
 from ...machines.protocol import exit_words
 from .terminal import clean, exposed
@@ -123,9 +124,7 @@ def call_words(arguments: Mapping[str, Any]) -> list[str]:
     texts = (
         name if value is True else str(value)
         for name, value in arguments.items()
-        if value is not None
-        and value is not False
-        and not (isinstance(value, Mapping) and name == "schema")
+        if not (value is None or value is False or (name == "schema" and is_object(value)))
     )
     return [line for line in (" ".join(text.split()) for text in texts) if line]
 
