@@ -129,12 +129,17 @@ def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatO
     with talking_json(host, open_it, idle_waiter.hear) as (conversation, lines):
         if options.message:
             lines.take(options.message)
-        if not any(line.strip() and lines.take(line) for line in typed_lines()):
+        has_said_more = False
+        for line in filter(str.strip, typed_lines()):
+            has_said_more = True
+            if lines.take(line):
+                break
+        else:
             lines.deny_the_rest()
             idle_waiter.wait(conversation, lines.deny_late)
         conversation.leave()
     if options.message:
-        return idle_waiter.code_of_one
+        return idle_waiter.exit_code if has_said_more else idle_waiter.code_of_one
     return FAILED if idle_waiter.is_broken else DONE  # events say what became of each line
 
 

@@ -161,6 +161,27 @@ class Pastes:
         return 0
 
 
+class LineStart:
+    """Under which question's card the line was begun: with Enter it can answer no other."""
+
+    def __init__(self, buffer: Buffer, screen: Screen) -> None:
+        self._screen = screen
+        self._question: str | None = None
+        buffer.on_text_changed += self._note
+
+    def _note(self, buffer: Buffer) -> None:
+        if not buffer.text:
+            self._question = None
+        elif self._question is None or len(buffer.text) == 1:
+            question = self._screen.answerable()
+            self._question = question["id"] if question is not None else ""
+
+    def taken(self) -> str:
+        """Return the id of the question, empty for none; the line is sent now."""
+        question, self._question = self._question or "", None
+        return question
+
+
 class InputLine:
     """The input line of the prompt, and what is sent from it; used in the prompt's thread.
 
@@ -187,23 +208,14 @@ class InputLine:
         self._pastes = Pastes()
         self._edited: EditedText | None = None
         self._sent: deque[str] = deque(maxlen=REMEMBERED)
-        self._begun_at: str | None = None
+        self._start = LineStart(buffer, screen)
         screen.note = self._note
-        buffer.on_text_changed += self._begin
 
     # Sending ------------------------------------------------------------------------------------
 
-    def _begin(self, buffer: Buffer) -> None:
-        """Note which question's card could be answered when a line was begun: it answers no other."""
-        if not buffer.text:
-            self._begun_at = None
-        elif self._begun_at is None or len(buffer.text) == 1:
-            question = self._screen.answerable()
-            self._begun_at = question["id"] if question is not None else ""
-
     def send(self, explicit: str = "auto") -> None:
         """Send the text of the line; `explicit` is auto, queue or steer."""
-        shown, begun_at, self._begun_at = self.buffer.text, self._begun_at, None
+        shown, begun_under = self.buffer.text, self._start.taken()
         text = self._pastes.whole(shown)
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # broken bytes
         edited, self._edited = self._edited, None
@@ -216,7 +228,7 @@ class InputLine:
         if not text.strip():
             return
         question = self._screen.questions.first
-        if question is not None and explicit == "auto" and begun_at == question["id"]:
+        if question is not None and explicit == "auto" and begun_under == question["id"]:
             keys = answer_keys(question, self._screen.status.folder)
             if (answer := answering(question, text, keys)) is not None:
                 self.buffer.reset()

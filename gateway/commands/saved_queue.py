@@ -141,17 +141,14 @@ def export_queue(client: SessionClient, file: File) -> Reply:
     session, queue = client.session, client.record().queue
     if found is not None:
         session, queue = found.row.session, found.queue
-    # What runs would run twice; in a queue that a crash left it is what goes on.
-    running = [item for item in queue.live() if found is None and item.state == "running"]
-    items = [item for item in queue.live() if item not in running]
     try:
-        write_file(path, session, items, time.time())
+        count = write_file(path, session, queue, time.time())
     except SteersmanError as error:
         return _refused(error)
-    text = f"Exported {counted(len(items), 'item')} to {path}."
-    if running:
-        text += f" #{running[0].number} runs, and is not among them."
-    return Reply(data={"file": str(path), "items": len(items)}, text=text)
+    return Reply(
+        data={"file": str(path), "items": count},
+        text=f"Exported {counted(count, 'item')} to {path}.",
+    )
 
 
 @command("queue import", "queue", "Add what waits in a TOML file: all of it, or nothing.")
@@ -161,7 +158,7 @@ def import_queue(client: SessionClient, file: File) -> Reply:
     Example: steersman queue import queue.toml
     """
     try:
-        found = read_file(_path(client, file))
+        found = read_file(_path(client, file), client.session)
     except SteersmanError as error:
         return _refused(error)
     return _take_in(client, found, "Imported")

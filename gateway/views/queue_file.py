@@ -14,14 +14,14 @@ A message that steers has `type = "steer"`, too.
 The file is a copy; the store has the queue. An import adds all of a file or nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from ...journal.queue_record import ItemRecord
+from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines import protocol as m
 from ...machines.errors import ConfigError
 from ...workflows.document import is_list, is_table, parse_document
@@ -59,9 +59,10 @@ def _toml(data: dict[str, Any]) -> str:
     return tomli_w.dumps(data, multiline_strings=False)
 
 
-def parse(content: bytes, file: str) -> list[m.ImportedItem]:
+def parse(content: bytes, file: str, session: str = "") -> list[m.ImportedItem]:
     """Return the waiting messages of a queue file, in order.
 
+    What ran when it was written waits, too, but not in its own `session`: there it would run twice.
     Raises `ConfigError` with the place for a damaged file, and for a file that is no queue file.
     """
     found, problems = parse_document(file, content)
@@ -71,31 +72,34 @@ def parse(content: bytes, file: str) -> list[m.ImportedItem]:
     if not is_list(items):
         raise _foreign("it has no [[items]]", file)
     read = [_item(item, number, file) for number, item in enumerate(items, 1)]
-    return [item for status, item in read if status in WAITING]
+    is_own = bool(session) and found.data.get("session_id") == session
+    waits = [status for status in WAITING if not (is_own and status == "running")]
+    return [item for status, item in read if status in waits]
 
 
-def read_file(path: Path) -> list[m.ImportedItem]:
+def read_file(path: Path, session: str = "") -> list[m.ImportedItem]:
     """Read a queue file; a symbolic link is not followed. Raises `ConfigError`."""
     try:
         data = read_foreign(path, LIMIT, follows_links=False)
     except OSError as error:
         what = "it is a symbolic link" if path.is_symlink() else error.strerror or error
         raise _unusable(f"it cannot be read: {what}", path) from error
-    return parse(data, str(path))
+    return parse(data, str(path), session)
 
 
-def write_file(path: Path, session: str, items: Iterable[ItemRecord], now: float) -> None:
-    """Write messages of a queue into a file in one step.
+def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
+    """Write a queue into a file in one step and return how many items it has.
 
     Raises `ConfigError` for a symbolic link, and for an existing file that is no queue file.
     """
     if path.is_symlink() or path.exists():
         read_file(path)
-    texts = [item_text(item) for item in items]
+    items = [item_text(item) for item in queue.live()]
     try:
-        replace_file(path, document(session, texts, now), 0o600)
+        replace_file(path, document(session, items, now), 0o600)
     except OSError as error:
         raise _unusable(f"it cannot be written: {error.strerror}", path) from error
+    return len(items)
 
 
 def _unusable(what: str, path: Path) -> ConfigError:

@@ -159,6 +159,7 @@ def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate
     assert ann.wait("turn_ended")["status"] == "interrupted"
     assert pid not in place.processes()
     assert ann.close() == 0
+    assert chat.close() == 130  # a single message, stopped from elsewhere
 
 
 @checks_data("acp")

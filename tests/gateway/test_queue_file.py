@@ -111,17 +111,25 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
         assert why in str(caught.value)
 
 
+def test_what_runs_is_no_message_again_in_its_own_session() -> None:
+    """Anywhere else it is: there it may be what a crash cut off."""
+    running = replace(queue("a").live()[0], state="running")
+    content = document("abc", [item_text(running), item_text(queue("b").live()[0])], 0.0)
+    for session, texts in (("abc", ["b"]), ("other", ["a", "b"]), ("", ["a", "b"])):
+        assert [one.said.text for one in parse(content, "q.toml", session)] == texts
+
+
 def test_an_export_replaces_only_queue_files(tmp_path: Path) -> None:
     """An export is private, may be renewed, and never overwrites something else."""
     path, other, link = tmp_path / "q.toml", tmp_path / "notes.txt", tmp_path / "link.toml"
-    write_file(path, "abc", queue("a", "b").live(), 0.0)
-    write_file(path, "abc", queue("c").live(), 0.0)
+    assert write_file(path, "abc", queue("a", "b"), 0.0) == 2
+    assert write_file(path, "abc", queue("c"), 0.0) == 1
     assert path.stat().st_mode & 0o777 == 0o600
     assert [one.said.text for one in read_file(path)] == ["c"]
     other.write_text("dear diary")
     link.symlink_to(other)
     for target in (other, link, tmp_path / "no" / "such.toml"):
         with pytest.raises(ConfigError):
-            write_file(target, "abc", queue("a").live(), 0.0)
+            write_file(target, "abc", queue("a"), 0.0)
     assert other.read_text() == "dear diary"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.toml", "notes.txt", "q.toml"]

@@ -257,6 +257,7 @@ LARGE = {
     "one person's place at a session, with the threads or tasks that wait for it": {
         *("attached.py:AttachedSession", "attached.py:AttachedRun", "session.py:EditorSession"),
         *("agent.py:AcpAgent", "plain.py:PlainInterface", "home_tools.py:_Run"),
+        "input_line.py:InputLine",
     },
     "what is made of a whole configuration": {"library.py:Home"},
 }
