@@ -541,7 +541,9 @@ class SessionHandle:
             command = call(name, arguments)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        return _done(await asyncio.to_thread(self._client.run, command), name)
+        reply = await asyncio.to_thread(self._client.run, command)
+        await asyncio.to_thread(self._client.publish_all)  # so that what it changed is seen at once
+        return _done(reply, name)
 
 
 def _done(reply: Reply | Receipt | None, name: str) -> dict[str, Any]:

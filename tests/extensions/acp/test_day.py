@@ -133,7 +133,9 @@ def test_a_day(place: Place, serve: Serve, gate: Gate) -> None:
         editor.does("session/prompt", **here, prompt=words("and now?"))
         speaks(editor, "As you wish.")
         editor.refuses("tool_call/cancel", -32602, **here, toolCallId="c1")
+        editor.refuses("terminal/cancel", -32602, **here, terminalId="t1")
         editor.refuses("auth/login", -32602, methodId="none")
+        editor.refuses("auth/logout", -32602)
         fork = editor.does("session/fork", **here, cwd=str(place.folder))["sessionId"]
         editor.does("session/prompt", sessionId=fork, prompt=words("go on"))
         speaks(editor, "In the fork.")
