@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from screen.test_terminal import is_lit
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
@@ -231,6 +232,7 @@ def test_a_chat_shows_it_and_obeys_none_of_it(stage: Stage, sight: Sight, term: 
     terminal.shows("everything is saved")
     terminal.types("ask")
     terminal.waits(lambda: r"true\x1b];touchPLANTED;:\x07\x1b[35;8mA" in said(terminal))
+    terminal.waits(lambda: term == "dumb" or is_lit(terminal))
     terminal.presses("n\r")
     terminal.shows("Asked.")
     terminal.presses("/exit\r")

@@ -402,8 +402,6 @@ def editor(place: Place, session: str, where: str) -> Generator[Interface]:
                 action = call.command.name.partition(" ")[2] or "set"
                 goal = {"action": action, "objective": call.arguments.get("text", "")}
                 return str(loop.run(extension("session/goal", **name, **goal))["text"])
-            elif call.command.name == "finalize":
-                loop.run(client.agent.close_session(session_id=session))
             else:
                 done = loop.run(extension("steersman/command", **name, command=said.text))
                 return str(done["text"])
