@@ -32,7 +32,7 @@ class EditorLink:
     async def ask(
         self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
     ) -> str:
-        """Ask whether a call may run; return the chosen option, empty if the editor was cancelled.
+        """Ask whether a call may run; return the chosen option, empty if it was dismissed.
 
         Raises `RequestError` if the editor cannot ask.
         """

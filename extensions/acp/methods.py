@@ -30,8 +30,6 @@ from .session import EditorSession
 from .update import said_of
 from .update_v2 import UpdatesV2, call_of, options_of
 
-WAITING = ("pending", "steering", "interrupted")
-"""States of a message that has not entered the conversation."""
 NOT_DELIVERABLE = -32010
 """The proposal's error for a message that cannot be steered, replaced or taken back any more."""
 _SERVER: TypeAdapter[HttpMcpServer | McpServerStdio] = TypeAdapter(HttpMcpServer | McpServerStdio)
@@ -233,13 +231,13 @@ class MethodsV2:
         """Return the number of a message that waits. Raises `RequestError`."""
         session, name = self._session(given), _text(given, "messageId")
         item = await session.item(name)
-        if item is None:
+        if item is None or item.state == "withdrawn":
             raise RequestError(
                 -32002,
-                "there is no such message",
+                "no such message waits",
                 {"reason": "unknown_message_id", "messageId": name},
             )
-        if item.state not in WAITING:
+        if item.state != "pending":
             raise _delivered(name)
         return session, item.number
 
