@@ -16,8 +16,10 @@ const acp = await import(pathToFileURL(library).href);
 const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 const agent = spawn(command, rest, { stdio: ["pipe", "pipe", "inherit"] });
 const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
+const ended = new Promise((resolve) => agent.on("exit", resolve));
 const waiting = new Map();
 let asked = 0;
+let isLeft = false;
 
 function isKnown(update) {
   const guards = Object.entries(acp.SessionUpdate ?? {});
@@ -40,7 +42,7 @@ const editor = acp
     say({ update: params, known: isKnown(params.update) });
   });
 
-await editor.connectWith(stream, async (context) => {
+const connected = editor.connectWith(stream, async (context) => {
   for await (const line of createInterface({ input: process.stdin })) {
     const { id, method, params, answer, result } = JSON.parse(line);
     if (answer !== undefined) {
@@ -54,8 +56,12 @@ await editor.connectWith(stream, async (context) => {
       );
     }
   }
+  isLeft = true;
+  agent.stdin.end();
+  await ended; // after this function the library closes the agent's output, which may have more to say
 });
-agent.stdin.end();
-const code = await new Promise((resolve) => agent.on("exit", resolve));
-say({ exit: code });
+await connected.catch((error) => {
+  if (!isLeft) throw error; // else the agent's end has closed the connection
+});
+say({ exit: await ended });
 process.exit(0);
