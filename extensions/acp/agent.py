@@ -61,7 +61,7 @@ from ...machines.errors import SteersmanError, UnknownSession, UsageError
 from ...ports.models.loose_json import table
 from ...ports.tools.mcp_offer import McpServer
 from ...ports.tools.text import visible
-from .link import EditorLink
+from .link import REFUSED, UNKNOWN, WRONG, EditorLink
 from .session import EditorSession
 from .settings import SETTINGS
 from .update import Block, EditorUpdates, said_of
@@ -307,7 +307,7 @@ class AcpAgent:
         """Go on after `steersman setup` was run in a terminal; there is no other login, and no logout."""
         if table(params).get("methodId") == SETUP.id:
             return {}
-        raise RequestError(-32602, "there is no login here; `steersman setup` takes a model's key")
+        raise RequestError(WRONG, "there is no login here; `steersman setup` takes a model's key")
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Send a message; the answer comes when the message is done."""
@@ -333,16 +333,16 @@ class AcpAgent:
         session = self.known(session_id)
         if config_id not in SETTINGS:
             raise RequestError(
-                -32602,
+                WRONG,
                 f"no setting `{visible(config_id, _NAME)}`; there are: {', '.join(SETTINGS)}",
             )
         command, argument = SETTINGS[config_id]
         try:
             reply = await session.run(command.call({argument: value}))
         except ValueError as error:
-            raise RequestError(-32602, str(error)) from error
+            raise RequestError(WRONG, str(error)) from error
         if not reply.ok:
-            raise RequestError(-32602, reply.text)
+            raise RequestError(WRONG, reply.text)
         return SetSessionConfigOptionResponse(config_options=await session.options())
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -370,7 +370,7 @@ class AcpAgent:
         if found is None:
             name = visible(session, _NAME)
             raise RequestError(
-                -32002, f"session `{name}` is not open here; load it first", {"sessionId": session}
+                UNKNOWN, f"session `{name}` is not open here; load it first", {"sessionId": session}
             )
         return found
 
@@ -518,13 +518,19 @@ async def _refusing(work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
     except SteersmanError as error:
         message = f"{error.message}; {error.hint}" if error.hint else error.message
-        raise RequestError(-32603, message) from error
+        raise RequestError(_code_of(error), message) from error
+
+
+def _code_of(error: SteersmanError) -> int:
+    if isinstance(error, UnknownSession):
+        return UNKNOWN
+    return WRONG if isinstance(error, UsageError) else REFUSED
 
 
 def _folder(cwd: str) -> Path:
     folder = Path(cwd)
     if not (folder.is_absolute() and os.path.isdir(cwd)):  # false, too, for what can be no path
-        raise RequestError(-32602, f"`{cwd}` is no folder with an absolute path")
+        raise RequestError(WRONG, f"`{cwd}` is no folder with an absolute path")
     return folder.resolve()
 
 

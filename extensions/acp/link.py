@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from ...ports.models.loose_json import table
 
 Params = dict[str, Any]
+REFUSED, UNKNOWN, WRONG = -32001, -32002, -32602
+"""Errors that a person can read: it cannot be done now; there is no such thing; the request is wrong."""
 
 
 class EditorLink:

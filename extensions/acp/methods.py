@@ -25,7 +25,7 @@ from ...gateway.commands.command import CommandCall
 from ...gateway.commands.queue import edit_queue, pop_queue
 from ...ports.models.loose_json import table, tables
 from .agent import BLOCKS, AcpAgent
-from .link import EditorLink, Params
+from .link import UNKNOWN, WRONG, EditorLink, Params
 from .session import EditorSession
 from .update import said_of
 from .update_v2 import UpdatesV2, call_of, options_of
@@ -156,7 +156,7 @@ class MethodsV2:
     async def _resume(self, given: Params) -> Params:
         start = given.get("replayFrom")
         if start is not None and table(start).get("type") != "start":
-            raise RequestError(-32602, '`replayFrom` can only be {"type": "start"}')
+            raise RequestError(WRONG, '`replayFrom` can only be {"type": "start"}')
         cwd, name = _text(given, "cwd"), _text(given, "sessionId")
         session = await self._agent.resumed(
             cwd, name, _servers(given), with_history=start is not None
@@ -186,7 +186,7 @@ class MethodsV2:
     async def _set(self, given: Params) -> Params:
         name, value = _text(given, "configId"), given.get("value")
         if given.get("type") != "id" or not isinstance(value, str):
-            raise RequestError(-32602, f"the value of `{name}` is an id")
+            raise RequestError(WRONG, f"the value of `{name}` is an id")
         session = self._session(given)
         await self._agent.set_config_option(name, session.id, value)
         return await self._settings(session.id)
@@ -201,7 +201,7 @@ class MethodsV2:
         session, mode = self._session(given), given.get("mode")
         said = said_of(BLOCKS.validate_python(given.get("content", [])))
         if mode not in ("queue", "steer"):
-            raise RequestError(-32602, "`mode` is queue or steer")
+            raise RequestError(WRONG, "`mode` is queue or steer")
         if mode == "steer" and not await session.is_running():
             raise RequestError(
                 NOT_DELIVERABLE, "no turn runs that could be steered", {"reason": "no_running_turn"}
@@ -233,7 +233,7 @@ class MethodsV2:
         item = await session.item(name)
         if item is None or item.state == "withdrawn":
             raise RequestError(
-                -32002,
+                UNKNOWN,
                 "no such message waits",
                 {"reason": "unknown_message_id", "messageId": name},
             )
@@ -248,7 +248,7 @@ class MethodsV2:
 
     async def _not_alone(self, given: Params) -> Params:
         raise RequestError(
-            -32602, "one call cannot be stopped alone; `session/cancel` stops the turn"
+            WRONG, "one call cannot be stopped alone; `session/cancel` stops the turn"
         )
 
 
@@ -260,7 +260,7 @@ def _delivered(name: str, why: str = "the message is in the conversation already
 def _text(given: Params, key: str) -> str:
     value = given.get(key)
     if not isinstance(value, str) or not value:
-        raise RequestError(-32602, f"`{key}` is missing")
+        raise RequestError(WRONG, f"`{key}` is missing")
     return value
 
 

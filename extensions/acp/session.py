@@ -29,7 +29,7 @@ from ...gateway.wording.acknowledgement import rejected_text
 from ...journal.queue_record import ItemRecord
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UsageError
-from .link import EditorLink
+from .link import REFUSED, WRONG, EditorLink
 from .settings import SETTINGS, modes, settings_of
 from .update import (
     KEY,
@@ -90,7 +90,7 @@ class EditorSession:
         """
         receipt = await self._say(said)
         if receipt is not None and receipt["type"] == "rejected":
-            raise RequestError(-32603, rejected_text(receipt))
+            raise RequestError(REFUSED, rejected_text(receipt))
         if receipt is None or receipt["type"] == "result" or receipt["as"] == "side_talk":
             return None
         outcome = await self._outcomes.of(receipt["id"], with_turn=True)
@@ -130,9 +130,9 @@ class EditorSession:
         """Send a message. Raises `RequestError` if it is not taken."""
         receipt = await self._say(said, explicit, entered)
         if receipt is None:
-            raise RequestError(-32602, "your editor has its own way for this command")
+            raise RequestError(WRONG, "your editor has its own way for this command")
         if receipt["type"] == "rejected":
-            raise RequestError(-32603, rejected_text(receipt))
+            raise RequestError(REFUSED, rejected_text(receipt))
         return receipt
 
     async def is_running(self) -> bool:

@@ -58,6 +58,7 @@ from ...ports.tools.mcp_offer import McpOffer
 from ...ports.tools.mcp_text import usage_of
 from ...workflows.foreign_file import read_text
 from ...workflows.tools import kind_of
+from .link import WRONG
 from .messages import SentMessages
 
 Block = (
@@ -107,7 +108,7 @@ def said_of(blocks: Iterable[Block]) -> PromptParts:
                 pictures.append(_picture(block, len(pictures)))
     text = "\n\n".join(["".join(parts), *embedded]).strip()
     if not text and not pictures:
-        raise RequestError(-32602, "there is nothing in the prompt")
+        raise RequestError(WRONG, "there is nothing in the prompt")
     return PromptParts(text=text or "[picture 1]", pictures=tuple(pictures))
 
 
@@ -118,7 +119,7 @@ def _picture(block: ImageContentBlock, known: int) -> Picture:
             raise ToolError(f"a message brings {PICTURES} pictures along at most")
         return decoded(block.data)
     except ToolError as error:
-        raise RequestError(-32602, error.message) from error
+        raise RequestError(WRONG, error.message) from error
 
 
 def _embedded(place: str, block: EmbeddedResourceContentBlock) -> str:
