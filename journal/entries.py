@@ -439,10 +439,14 @@ class Kept(QueueEntry, NoEvent):
 
 
 class QueueHeld(QueueEntry, NoEvent):
-    """The queue is held until a person resumes it; `is_all`: also the message that was to run next."""
+    """The queue is held until a person resumes it; `is_all`: also the message that was to run next.
+
+    `only` names what is held, if that is not all that waits: the rest was said after it.
+    """
 
     why: str = ""
     is_all: bool = False
+    only: tuple[str, ...] = ()
 
 
 class QueueReleased(QueueEntry, NoEvent):

@@ -406,6 +406,9 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             return _recover(queue, time)
         case e.QueueHeld():
             queue = _shift(queue, "hold", time)
+            if entry.only:
+                later = (item for item in queue.live() if item.id not in entry.only)
+                return queue.having(*(replace(item, past_hold=True) for item in later))
             return queue.having(  # also steers that were put aside: they came before the hold
                 *(
                     replace(item, past_hold=False, is_next=item.is_next and not entry.is_all)

@@ -104,6 +104,7 @@ ACKS: Final[dict[str, str]] = {
     "revert_hint": "nothing runs, so this is an ordinary message; `/revert` restores files",
     "steered": "it enters at the next boundary",
     "steered_child": "the children to which it will be delivered",
+    "stopped": "a stop came before it; it waits until a person resumes the queue",
     "subagent_working": "a subagent is at work; the message waits until it finishes",
     "word_interrupts": "the word; the turn stops, children continue; `/stop` also stops them",
     "word_queued": "the word; it waits, nothing stopped; `/stop` stops everything",
@@ -156,7 +157,7 @@ DEFAULT_DISPOSITIONS: Final = Table(
             doc="A session that is ending accepts no messages."),
         DispositionRow(name="overtaken",
             when=when(situation=Situation.OVERTAKEN),
-            action=Action.QUEUE, ack="queued",
+            action=Action.QUEUE, ack="stopped",
             doc="A later stop was handled first, so the message is held like the others."),
 
         # Nothing runs, or only children in the background.

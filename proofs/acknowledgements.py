@@ -40,6 +40,7 @@ ACK_USES: Final[Mapping[str, AckUse]] = {
     ),
     "steered": AckUse(actions=(Action.STEER,), is_for_turn=True),
     "steered_child": AckUse(actions=(Action.STEER,), is_for_children=True),
+    "stopped": AckUse(actions=(Action.QUEUE,), situations=(Situation.OVERTAKEN,)),
     "subagent_working": AckUse(actions=(Action.QUEUE,), situations=(Situation.DELEGATING,)),
     "word_interrupts": AckUse(actions=(Action.INTERRUPT,), intents=WORDS, spares_children=True),
     "word_queued": AckUse(actions=(Action.QUEUE,), intents=WORDS),

@@ -509,6 +509,9 @@ def what_is_held_stays(history: History) -> None:
             case e.Queued() | e.Requeued() | e.Kept():
                 waiting.add(entry.item)
                 held |= {entry.item} if is_held else set()
+            case e.QueueHeld(only=only) if only:
+                is_held = True
+                held |= set(only)
             case e.QueueHeld() | e.Recovered():  # recovery holds nothing where nothing waits
                 is_held = is_held or bool(waiting) or isinstance(entry, e.QueueHeld)
                 chosen = (

@@ -95,8 +95,11 @@ def _taken(record: SessionRecord, order: m.Enqueue) -> Decision:
     )
     passed = m.PassSteer(item=name, names=to, said=order.said, beneath=order.beneath)
     child = record.children.get(order.child)
-    was_stopped = child is not None and child.is_kept and not order.for_turn
-    held = (e.QueueHeld(why="interrupt", is_all=True),) if was_stopped else ()
+    held: tuple[e.QueueHeld, ...] = ()
+    if child is not None and child.is_kept and not order.for_turn:
+        held = (e.QueueHeld(why="interrupt", is_all=True),)
+    elif order.is_overtaken and record.run is None and queue.state == "open":
+        held = (e.QueueHeld(why="interrupt", only=(name,)),)
     return Decision(
         entries=(
             queued,

@@ -156,6 +156,7 @@ TEXTS: dict[str, str | Callable[[About], str]] = {
     "no_subagent": "No subagent of that name works: /agents lists them. Your text: {text}",
     "side_talk": "🤖 Side talk spawned (will notify when ready)",
     "steered_child": "Steering {children} with{number}: {quoted}",
+    "stopped": "📥 Queued{number}: {quoted}\nIt was said before the stop, so it waits: /queue resume",
     "subagent_working": "⏳ Subagent working — your message is queued for when it finishes",
     "word_interrupts": (
         '⚠️ Interrupt detected: "{matched}"\n'

@@ -114,3 +114,23 @@ def test_what_a_stop_overtook_is_held() -> None:
     )
     run(made, lambda: len(made.record.queue.waiting()) == 2)
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old", "late"], [])
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_what_a_stop_overtook_alone_is_held(runs: bool) -> None:
+    """Nothing waited when the stop came, so nothing else is held, then or later."""
+    made = program(TALK, is_auto_queue=True)
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop", utterance=2)))
+    run(made)
+    if runs:
+        say(made, "fresh")
+        run(made, lambda: made.record.turn == "t1" and bool(made.ports.models))
+    made.say(
+        m.UserMessage(type="normal", said=m.Said(text="late"), intent=Intent.CONVERSE, utterance=1)
+    )
+    say(made, "later")
+    run(made, lambda: len(made.record.queue.items) == 2 + runs)
+    assert texts(made, is_held=True) == ["late"]
+    run(made)
+    assert texts(made, is_held=True) == ["late"]
+    assert [turn.item for turn in made.record.turns.values()] == ["m1", "m3"] if runs else ["m2"]
