@@ -222,13 +222,21 @@ def waiting_rows(status: Status, width: int, appearance: Appearance) -> list[Row
     dots = appearance.plain("…")
     rows = list[Row]()
     for item in shown:
-        does = "is held" if item.get("held") else "steers" if "turn" in item else "waits"
         whose = f", from {fitted(who, LONGEST_NAME)}" if (who := sender(item["user"])) else ""
         text = one_line(exposed(item["text"]), width, dots)
-        rows.append([(DIM, fitted(f"#{item['number']} {does}{whose}: {text}", width, dots))])
+        rows.append([(DIM, fitted(f"#{item['number']} {_does(item)}{whose}: {text}", width, dots))])
     if left := len(items) - len(shown):
         rows.append([(DIM, fitted(f"{left} more: /queue", width, dots))])
     return rows
+
+
+def _does(item: QueueItem) -> str:
+    """Say what a message does that has not entered."""
+    if item.get("held"):
+        return "is held"
+    if "turn" in item:
+        return "steers"
+    return f"steers {', '.join(item['children'])}" if "children" in item else "waits"
 
 
 def duration(seconds: float) -> str:

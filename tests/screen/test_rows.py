@@ -403,6 +403,8 @@ def test_what_waits_stands_above_the_line() -> None:
         "#2 waits: tests, then docs",
         f"#3 waits, from ann: {'x' * 19}…",
     ]
+    items[0] |= {"children": ["ann", "bob"]}
+    assert text_of(waiting_rows(status, 40, LOOK))[0] == "#2 steers ann, bob: tests, then docs"
     items[0] |= {"turn": "t1"}
     items[1] |= {"held": True}
     status.queue.items = [*items, *items]
