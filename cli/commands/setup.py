@@ -232,6 +232,8 @@ class _Setup:
                 return names[int(said) - 1]
             if said in names or (said and is_open):
                 return said
+            if said:
+                show(f"`{exposed(said)}` is not in the list. It has 1 to {len(names)}, or a name.")
 
     def _ask(self, question: str) -> str:
         print(question, end="", flush=True)

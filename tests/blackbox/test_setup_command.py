@@ -156,7 +156,7 @@ def test_a_person_is_asked_in_a_terminal(place: Place, server: ModelServer) -> N
     try:
         for wanted, typed in (
             ("Number or name", "nobody"),
-            ("llama.cpp", "6"),
+            ("`nobody` is not in the list", "6"),
             ("Address of the server", server.base_url),
             ("Key (Enter: none): ", ""),
             ("Which model?", "1"),
