@@ -122,7 +122,7 @@ def revert(record: SessionRecord, message: m.Revert, environment: Environment) -
     turn = None if message.is_dry_run else record.unfinished
     is_running = turn is not None and turn is record.running
     is_stop = is_running or bool(workers(record) and not message.is_dry_run)
-    turns = _meant(record) if is_stop and message.scope != "undo" else ()
+    turns = _meant(record) if is_stop and message.scope != "undo" else _stopped(record, message)
     asked = asking(message, _name(record), turn.id if turn is not None else "", turns)
     stopped = NOTHING
     if is_stop:
@@ -157,6 +157,16 @@ def _meant(record: SessionRecord) -> tuple[str, ...]:
     return tuple(dict.fromkeys(turns))
 
 
+def _stopped(record: SessionRecord, message: m.Revert) -> tuple[str, ...]:
+    """Return the newest turn if it was stopped: a first revert is about that, not an older one."""
+    newest = record.turns.get(record.turn)
+    if message.scope == "undo" or message.since or newest is None or newest.state != "interrupted":
+        return ()
+    asked = (one.asked for one in record.reverts.values() if not one.asked.is_dry_run)
+    is_known = any(newest.id in one.turns and one.scope != "undo" for one in asked)
+    return () if is_known else resumed_turns(record, newest.id)
+
+
 def _name(record: SessionRecord) -> str:
     return f"r{record.reverts_made + 1}"
 
@@ -180,7 +190,7 @@ def offline(record: SessionRecord, message: m.Revert, environment: Environment) 
     """Restore files in a session that no process has open: what ran there died with its program."""
     if record.state in ("finalizing", "finalized"):
         return refusal(m.FINALIZED)
-    asked = asking(message, _name(record))
+    asked = asking(message, _name(record), turns=_stopped(record, message))
     return Decision(
         entries=(asked, e.RevertStarted(id=asked.id)),
         effects=(order_of(record, asked),),

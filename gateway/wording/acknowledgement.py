@@ -292,7 +292,7 @@ def reverted_text(about: Mapping[str, Any], way: str = "/revert") -> str:
     if about.get("reason"):
         return f"Not reverted: {about['reason']}."
     who = sender(about.get("user") or "")
-    lines = [*([f"By {who}:"] if who else []), _head(about)]
+    lines = [*([f"By {who}:"] if who else []), _head(about, way)]
     if about["kept"]:
         lines += _kept(about, way)
     if about["yours"]:
@@ -317,12 +317,16 @@ def _shared(about: Mapping[str, Any], way: str) -> str:
     return f"{who} changed while a command ran, and {count} as the agent's{undo}."
 
 
-def _head(about: Mapping[str, Any]) -> str:
+def _head(about: Mapping[str, Any], way: str) -> str:
     restored = about["restored"]
     files = counted_paths(restored)
     if not restored and not about["kept"]:
-        is_undo = about["scope"] == "undo"
-        return "There is no revert to undo." if is_undo else "There is nothing to revert."
+        if about["scope"] == "undo":
+            return "There is no revert to undo."
+        if not about["turns"]:
+            return "There is nothing to revert."
+        more = "" if about.get("dry_run") else f" Again {way} takes back the turn before it."
+        return f"There is nothing to revert: {about['turns'][0]} changed no file.{more}"
     if about.get("dry_run"):
         turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
         return f"Would revert {files}{turns}{f': {path_names(restored)}' if restored else ''}."

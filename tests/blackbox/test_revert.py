@@ -277,6 +277,28 @@ def test_what_was_taken_back_is_resumed_alone_or_by_its_number(place: Place, ser
     assert chat.close() == 0
 
 
+def test_what_was_stopped_comes_before_what_it_left_alone(place: Place, serve) -> None:
+    """A stopped turn that changed nothing is what a revert means; an older turn needs a second one."""
+    before = fill(place.folder)
+    serve(Tools([edit(0)]), Text("Done."), Stall("I look. "), rest=ALLOW)
+    chat = place.chat()
+    chat.send("go")
+    chat.wait("turn_ended", status="completed")
+    changed = content(place.folder)
+    chat.send("and now?")
+    chat.wait("text")
+    chat.send("/stop")
+    chat.wait("stopped")
+    nothing = "There is nothing to revert: t2 changed no file."
+    assert chat.ask("/revert --dry-run")["text"] == nothing
+    again = f"{nothing} Again /revert takes back the turn before it."
+    assert chat.ask("/revert")["text"] == again
+    assert content(place.folder) == changed
+    assert chat.ask("/revert")["data"]["turns"] == ["t1"]
+    assert content(place.folder) == before
+    assert chat.close() == 0
+
+
 def test_plain_text_says_it_in_the_known_words(place: Place, serve) -> None:
     """On a screen: how many, and that all is as it was."""
     fill(place.folder)
