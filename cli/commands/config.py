@@ -262,6 +262,15 @@ def trust_files(
             show("Not trusted.")
             return 1
     trust(paths, file.parent, contents)
+    try:
+        load(paths, folder, os.environ)
+    except ConfigError as error:  # what it says contradicts other files: no chat would begin here
+        if before:
+            trust(paths, file.parent, before)
+        else:
+            forget(paths, folder)
+        error.hint = "\n".join(filter(None, (error.hint, "nothing more was trusted: correct it first")))
+        raise
     show(f"{file} is trusted as it is now; after a change it has to be trusted again.")
     return 0
 

@@ -87,6 +87,23 @@ def test_trust_makes_a_project_file_count(command: Any, folder: Path) -> None:
     assert after.err == f"{folder}/steersman.toml sets `tools`\n"
 
 
+def test_a_file_that_no_chat_could_begin_with_is_not_trusted(command: Any, folder: Path) -> None:
+    """What contradicts the other files is told before it counts; what was trusted before stays."""
+    file = folder / "steersman.toml"
+    wrong = '[agents.x]\nmodel = "nowhere"\n'
+    file.write_text(wrong)
+    refused = command("trust", "--yes")
+    assert (refused.code, "names the model `nowhere`" in refused.err) == (2, True)
+    assert "nothing more was trusted" in refused.err
+    assert command("trust", "--list").out == "No folder is trusted.\n"
+    file.write_text("[tools]\ngrace = 1.5\n")
+    assert command("trust", "--yes").code == 0
+    file.write_text(wrong)
+    assert command("trust", "--yes").code == 2
+    file.write_text("[tools]\ngrace = 1.5\n")
+    assert command("trust", "--list").out == f"{folder}\n"
+
+
 def test_models_list(command: Any, configure: Callable[..., None]) -> None:
     """Configured models, the catalogue with sizes and licences, and the choice with its reason."""
     configure()
