@@ -39,6 +39,7 @@ from .talk import (
     ends_answer,
     has_utf8,
     is_of_another,
+    set_by_another,
     start_notices,
     talking,
 )
@@ -84,7 +85,10 @@ class PlainInterface:
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""
-        if is_aside(event) or is_of_another(event, self.own_key):
+        if is_aside(event):
+            return
+        if is_of_another(event, self.own_key):
+            self._aside(set_by_another(event))
             return
         held = self._held.hear(event)
         if ends_answer(event) and self._is_mid_line:

@@ -96,6 +96,14 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
     return not key.startswith(own_key) if own_key else bool(key)
 
 
+def set_by_another(event: Event) -> str:
+    """Say which goal another one has set or resumed: the agent begins to work at it; else empty."""
+    if event["type"] != "result" or not event["name"].startswith("goal"):
+        return ""
+    is_set = event["ok"] and "ok" in event["data"] and event["data"].get("state") == "active"
+    return f"Elsewhere: {event['text'].splitlines()[0]}" if is_set else ""
+
+
 class HeldNotice:
     """Reports that messages are held, when their number has risen.
 

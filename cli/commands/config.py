@@ -269,7 +269,9 @@ def trust_files(
             trust(paths, file.parent, before)
         else:
             forget(paths, folder)
-        error.hint = "\n".join(filter(None, (error.hint, "nothing more was trusted: correct it first")))
+        error.hint = "\n".join(
+            filter(None, (error.hint, "nothing more was trusted: correct it first"))
+        )
         raise
     show(f"{file} is trusted as it is now; after a change it has to be trusted again.")
     return 0
