@@ -107,7 +107,7 @@ def run_profile(bare: AgentProfile, plan: RunPlan, settings: Settings) -> AgentP
     )
     delegation = replace(
         bare.delegation,
-        agents=(*bare.delegation.agents, *included),
+        agents=(*bare.delegation.agents, settings.goals.judge, *included),
         max_depth=bare.delegation.max_depth + 1,
         when_full="wait",
         detached=(),
