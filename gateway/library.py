@@ -424,9 +424,10 @@ class SessionHandle:
     async def revert(self, scope: Scope = "turn", *, force: bool = False) -> dict[str, Any]:
         """Stop, and restore the files that the turn changed; changes by others stay.
 
-        `last` means the newest turn that changed something, `undo` takes the last revert back. Returns
-        the lists `restored` and `kept`; `notes`, which name what else is not as it was; and `original`,
-        true if a look at the whole folder found nothing of the kind. Raises `UsageError` if refused.
+        `turn` is the running or stopped turn, else the newest that changed something; `last` is only
+        the last change of it, and `undo` takes the last revert back. Returns the lists `restored` and
+        `kept`; `notes`, which name what else is not as it was; and `original`, true if a look at the
+        whole folder found nothing of the kind. Raises `UsageError` if refused.
         """
         _one_of(scope, Scope, "scope")
         what = [] if scope == "turn" else [scope]

@@ -27,8 +27,8 @@ REMEMBERED = 100
 """Turns whose answers are at hand; those of older ones are read from the journal."""
 
 LEFT_BEFORE = (
-    "the session was left before the message had its turn",
-    "it waits in the queue: resume the session, then resume_queue()",
+    "the session was left before the message was done",
+    "it waits in the queue, or was interrupted: resume the session, then resume_queue()",
 )
 """Why the outcome of a message is not known."""
 _OF_A_TURN = ("done", "failed", "interrupted")

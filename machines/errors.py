@@ -13,7 +13,7 @@
     │   ├── StoreTooOld                          written before the first release
     │   ├── StoreFailed                          an I/O error: the store accepts nothing until reopened
     │   ├── ConnectionLost                       during a write that may have happened or not
-    │   ├── UnknownSession                       no session has this id
+    │   ├── UnknownSession          exit 2       no session has this id or name
     │   └── LeaseLost                            another process took the session over
     ├── ModelError                      exit 1   a model did not answer usefully
     ├── TemplateError                   exit 1   a template of a workflow cannot be filled in
@@ -108,7 +108,9 @@ class ConnectionLost(StoreError):
 
 
 class UnknownSession(StoreError):
-    """No session has this id."""
+    """No session has this id or name."""
+
+    exit_code = 2
 
 
 class LeaseLost(StoreError):

@@ -62,8 +62,8 @@ def store_at(url: str, paths: Paths | None = None) -> Store:
 def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
     """Find a session by `last`, its id, a unique prefix, or its name; `folder` narrows `last`.
 
-    A child is found only if no other session has the prefix. Raises `UsageError`, which names the
-    sessions that fit, where there are several.
+    A child is found only if no other session has the prefix. Raises `UnknownSession`, or `UsageError`,
+    which names the sessions that fit, where there are several.
     """
     if name == "last":
         # a session without an entry failed to open
@@ -82,7 +82,7 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     if len(called) == 1:
         return called[0]
     if not (found or called):
-        raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
+        raise UnknownSession(f"no session `{name}`", "`steersman sessions list` shows them")
     ids = ", ".join(row.session for row in (called or best)[:5])
     hint = "give the id of one" if called else "type more of the id"
     raise UsageError(f"`{name}` fits several sessions: {ids}", hint)

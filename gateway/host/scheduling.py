@@ -226,7 +226,7 @@ class Occurrences:
             return replace(found, session=new_session_id())
         try:
             return replace(found, session=self._hosts.row(schedule.session).session)
-        except UsageError as fault:
+        except (UsageError, UnknownSession) as fault:
             return failed(found, fault)
 
     def forget(self, names: Collection[str]) -> None:

@@ -161,7 +161,7 @@ class Desk:
         """Find a session. Raises `UnknownSession`."""
         try:
             return self._hosts.row(session)
-        except UsageError as error:
+        except UsageError as error:  # it fits several
             raise UnknownSession(error.message, error.hint) from None
 
     def list_sessions(self, query: Sessions) -> SessionPage:

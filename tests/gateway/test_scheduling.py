@@ -146,7 +146,7 @@ def hosts_of(store: MemoryStore) -> Any:
         for known in store.sessions():
             if name in (known.session, known.name):
                 return known
-        raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
+        raise UnknownSession(f"no session `{name}`", "`steersman sessions list` shows them")
 
     return SimpleNamespace(store=store, row=row)
 

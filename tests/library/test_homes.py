@@ -282,7 +282,7 @@ async def test_a_session_that_lacks_a_tool_is_not_resumed(tmp_path: Path) -> Non
                 await runtime.resume(session.id, agent=given)
             assert "uses the tool `weather`, which is not there" in caught.value.message
             assert "agent=" in caught.value.hint
-        with pytest.raises(steersman.UsageError, match="no session `nothing`"):
+        with pytest.raises(steersman.UnknownSession, match="no session `nothing`"):
             await runtime.resume("nothing")
         again = await runtime.resume(session.id, agent=agent("Back."))
         assert (await again.ask("y")).text == "Back."

@@ -286,7 +286,7 @@ async def test_whoever_waits_when_a_session_is_left_is_told() -> None:
         waits = asyncio.create_task((await session.say("y", "queue")).done())
         await asyncio.sleep(0)
         await session.close()
-        with pytest.raises(steersman.SteersmanError, match="left before the message had"):
+        with pytest.raises(steersman.SteersmanError, match="left before the message was done"):
             await waits
 
 
