@@ -246,11 +246,12 @@ def trust_files(
         contents = contents_of(file.parent, read)
     except OSError as error:
         raise trust_error(file, error) from error
+    what = file if PROJECT_FILE in contents else folder
     before = trusted_contents(paths, file.parent)
     if contents == before:
-        show(f"{file} is trusted already, as it is now.")
+        show(f"{what} is trusted already, as it is now.")
         return 0
-    lines = _differences(before, contents) if before else _wants(document, contents)
+    lines = _differences(before, contents) if before else _wants(what, document, contents)
     for line in lines:
         show(exposed(line))
     if not yes:
@@ -273,19 +274,19 @@ def trust_files(
             filter(None, (error.hint, "nothing more was trusted: correct it first"))
         )
         raise
-    show(f"{file} is trusted as it is now; after a change it has to be trusted again.")
+    show(f"{what} is trusted as it is now; after a change it has to be trusted again.")
     return 0
 
 
-def _wants(document: Document, contents: Contents) -> Iterator[str]:
+def _wants(what: Path, document: Document, contents: Contents) -> Iterator[str]:
     """Say what the files would be allowed: settings by name, everything else as it stands."""
     applied, personal = split(document.data, Setter.TRUSTED_PROJECT)
     _, wants = split(applied, Setter.ANY_PROJECT)
     others = {path: file for path, file in contents.items() if path != PROJECT_FILE}
     if not wants and not others:
-        yield f"{document.file} sets nothing that needs trust."
+        yield f"{what} sets nothing that needs trust."
     else:
-        yield f"{document.file} would be allowed:"
+        yield f"{what} would be allowed:"
     wanted = set(wants)
     for where, value in _leaves(applied, ()):
         if any(dotted(where[:depth]) in wanted for depth in range(1, len(where) + 1)):

@@ -71,7 +71,8 @@ class PackageIndex:
         hint = "check the network, HTTPS_PROXY and the package index (`pip config list`), then try again"
         if failures and len(failures) == len((*places, *self._pages)):
             raise ModelError(f"no package index can be used{about}", hint)
-        raise ModelError(f"the package index has no `{wheel}`{about}", hint)
+        what = "no index that answered has" if failures else "the package index has no"
+        raise ModelError(f"{what} `{wheel}`{about}", hint)
 
 
 def local_path(url: str) -> Path | None:
