@@ -16,7 +16,7 @@ from ..machines.disposition import Intent, Situation
 from .decisions import queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
 from .decisions.handlers import handler_of
-from .decisions.queries import inspect_queue, known
+from .decisions.queries import inspect_queue, known, not_open
 from .inspection import describe_session, inspect_session
 from .ledger import Ledger, Member
 from .outcome_waiters import OutcomeWaiters
@@ -84,7 +84,7 @@ class OfflineSession(Member):
 
     @property
     def _not_open(self) -> str:
-        return m.NOT_OPEN.format(self.record.id)
+        return not_open(self.record)
 
     def _turn_away(self, message: Any, reason: str, why: str = "", hint: str = "") -> Any:
         if isinstance(message, m.UserMessage):

@@ -32,7 +32,7 @@ from .decisions import (
 )
 from .decisions.decision import Decision, Role, refusal
 from .decisions.handlers import handler_of, obstacle
-from .decisions.queries import is_asked_here, resumed_turns, stopping_effects
+from .decisions.queries import is_asked_here, not_open, resumed_turns, stopping_effects
 from .goal import Goal, carry_out
 from .inspection import describe_session, inspect_session
 from .kernel.actor import Forward, posted_of
@@ -132,7 +132,7 @@ class Session(Member, Supervisor):
             message = message.message
         if isinstance(message, m.UserMessage):
             return self.decide(routing.rejection(reason, message.said))
-        return refusal(m.NOT_OPEN.format(self.record.id) if is_left else reason).reply
+        return refusal(not_open(self.record) if is_left else reason).reply
 
     # Messages of people and other programs --------------------------------------------------------
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..journal.entries import WorkflowCopy
-from ..journal.record import SessionRecord
 from ..machines import protocol as m
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.steps import WORKFLOW, given_in
@@ -157,10 +156,3 @@ def _ask(client: SessionClient, message: m.Message, hint: str = "") -> dict[str,
     if not answer.get("ok"):
         raise SteersmanError(f"the run cannot continue: {answer.get('reason')}", hint)
     return answer
-
-
-def was_taken_back(record: SessionRecord) -> bool:
-    """Whether the last revert restored the files that a run changed, so that its work is undone."""
-    reverts = [revert.outcome for revert in record.reverts.values() if revert.outcome is not None]
-    whole = [done for done in reverts if done.scope != "last" and not done.is_dry_run]
-    return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)

@@ -111,6 +111,13 @@ def beside(children: Children, reverts: Mapping[str, RevertRecord]) -> list[Chil
     ]
 
 
+def was_taken_back(reverts: Mapping[str, RevertRecord]) -> bool:
+    """Whether the last revert restored the files that a run changed, so that its work is undone."""
+    done = [revert.outcome for revert in reverts.values() if revert.outcome is not None]
+    whole = [one for one in done if one.scope != "last" and not one.is_dry_run]
+    return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
+
+
 def news_of(entry: e.Reverted) -> str:
     """Return what tells the model, before the next message, that its files changed; empty if none did."""
     if entry.is_dry_run or not entry.restored:
@@ -121,8 +128,8 @@ def news_of(entry: e.Reverted) -> str:
     if entry.scope == "undo" and set(entry.shared) >= set(entry.restored):
         return f"[The user says that these changes are the user's own: {names}. Read them again.]"
     what = (
-        f"took back a revert: {files} hold your changes again"
+        f"took back a revert: {files} {'holds' if count == 1 else 'hold'} your changes again"
         if entry.scope == "undo"
-        else f"reverted your changes of {files}, which are as they were before"
+        else f"reverted your changes of {files} to what was there before"
     )
     return f"[The user {what}: {names}. Read them again before you go on.]"

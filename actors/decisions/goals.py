@@ -16,7 +16,7 @@ from ...machines.lifecycles import REASONS
 from ...machines.policy import GoalPolicy
 from ...machines.value import Value
 from .decision import Decision, answer, refusal
-from .queries import DELEGATE, is_reverting, last_word, workers
+from .queries import DELEGATE, is_reverting, last_word, not_open, workers
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -396,12 +396,12 @@ def offline(
 ) -> Decision:
     """Note an order about a goal of a session that no process has open; it begins later."""
     if isinstance(wish, m.ChangeGoal) and wish.op == "resume" and record.goals.is_pursued:
-        return refusal(m.NOT_OPEN.format(record.id))
+        return refusal(not_open(record))
     found = order(record, wish, environment.goals)
     starts = [message for _, message in found.orders if isinstance(message, m.GoalMessage)]
     is_set = any(isinstance(entry, e.GoalSet) for entry in found.entries)
     if starts and not is_set:
-        return refusal(m.NOT_OPEN.format(record.id))
+        return refusal(not_open(record))
     paused: tuple[Any, ...] = ()
     if starts:
         paused = (

@@ -14,6 +14,7 @@ from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
 from ...machines.delivery import Relation
 from ...machines.disposition import Situation
+from ...machines.lifecycles import RUN
 from ...machines.policy import Policy
 
 DELEGATE = "delegate"
@@ -145,6 +146,15 @@ def before_turn(record: SessionRecord, turn: str) -> str:
     names = list(record.turns)
     at = names.index(turn)
     return names[at - 1] if at else ""
+
+
+def not_open(record: SessionRecord) -> str:
+    """Say why a session that no program runs carries out no order, and what can be done."""
+    if record.run is None:
+        return m.NOT_OPEN.format("chat", record.id)
+    if record.run.state in RUN.final:
+        return f"the run is over: {m.ANOTHER_RUN.format(record.id)}"
+    return m.NOT_OPEN.format("run", record.id)
 
 
 def resumed_turns(record: SessionRecord, name: str) -> tuple[str, ...]:

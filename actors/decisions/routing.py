@@ -22,7 +22,7 @@ from ...machines.people import weigh
 from ...machines.policy import Policy
 from . import children, queueing, reverting, stopping
 from .decision import Decision, answer, refusal, refused_with
-from .queries import known, owner_of_turn, policy_of, situation
+from .queries import known, not_open, owner_of_turn, policy_of, situation
 from .rearrangement import MOMENT
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def side_talk(record: SessionRecord, message: m.SideTalk, environment: Environme
 
 def talk_offline(record: SessionRecord, message: m.SideTalk, environment: Environment) -> Decision:
     """Give a question back: no program runs the session that could answer it."""
-    return rejection(m.NOT_OPEN.format(record.id), message.said)
+    return rejection(not_open(record), message.said)
 
 
 # Taking back --------------------------------------------------------------------------------------

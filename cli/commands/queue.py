@@ -7,8 +7,6 @@ import os
 from functools import partial
 from typing import Annotated, Any
 
-from msgspec.structs import replace
-
 from ...gateway.commands import agents as subagents
 from ...gateway.commands import goal as goals
 from ...gateway.commands import queue as verbs
@@ -159,10 +157,7 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
         return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
     saved = read_saved(store, row)
     state = "held" if saved.items and saved.is_crashed else record.queue.state
-    items: list[Any] = list(saved.view()["items"])
-    if is_all:
-        items += queue_view(replace(record.queue, order=()), is_all=True)["items"]
-    return {"session": row.session, "state": state, "items": items}
+    return {"session": row.session, "state": state, "items": saved.view()["items"]}
 
 
 def send(
@@ -201,6 +196,14 @@ def send(
     return code
 
 
+_BECAME = {
+    "steered": "the subagent that runs has taken it in",
+    "held": "it waits; `steersman queue resume --session {}` runs it",
+    "interrupted": "`steersman queue resume --session {}` goes on with it",
+}
+"""What is said of an outcome that has no answer."""
+
+
 def _await_outcome(
     reach: SessionReach, session: str, receipt: AcceptedEvent, *, as_json: bool
 ) -> int:
@@ -215,8 +218,8 @@ def _await_outcome(
     elif outcome.status == "done":
         show(outcome.text)
     else:
-        why = f": {outcome.reason}" if outcome.reason else ""
-        warn(f"{outcome.status}{why}")
+        why = outcome.reason or _BECAME.get(outcome.status, "").format(session)
+        warn(f"{outcome.status}{why and ': '}{why}")
     return _code_of(reach.store, session, outcome)
 
 
@@ -225,7 +228,7 @@ def _code_of(store: Store, session: str, outcome: Outcome) -> int:
     turn = load_record(store, session).turns.get(outcome.turn)
     if turn is not None and turn.cause in (Cause.BUDGET, Cause.NO_PROGRESS):
         return LIMITED
-    if outcome.status != "done":
+    if outcome.status not in ("done", "steered"):
         return FAILED
     entries = (decode_entry(stored.data) for stored in store.entries(session))
     is_unanswered = any(

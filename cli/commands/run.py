@@ -16,10 +16,11 @@ from ...gateway.home.home import find_session
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.reach import server_of
-from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of, was_taken_back
+from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
+from ...journal.revert_record import was_taken_back
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
@@ -123,7 +124,7 @@ def _name(run: RunRecord, work: Work) -> str:
 def run(options: RunOptions) -> int:
     """Run a workflow; Ctrl-C interrupts it, and --resume continues it.
 
-    Example: steersman run codemod.toml --var find=old_name
+    Example: steersman run fix-tests --var test='make test'
     """
     _require_sense(options)
     if options.on:
@@ -187,7 +188,7 @@ def _resume(options: RunOptions, paths: Paths, folder: Path) -> int:
         )
     plan = plan_of(run.workflow)
     is_over = run.state in RUN.final
-    if is_over or was_taken_back(record):
+    if is_over or was_taken_back(record.reverts):
         why = f"has {run.state} already" if is_over else "was reverted and cannot be resumed"
         raise SteersmanError(
             f"run `{record.id}` {why}", f"`{_start_command(plan)}` starts a new run"

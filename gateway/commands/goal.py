@@ -156,6 +156,9 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
         text += (
             f"\nIt is paused: {fault}. Set it again with another gate; /goal resume begins anyway."
         )
+    elif data["state"] == "paused":
+        there = f"`steersman chat --resume {client.session}`"
+        text += f"\nIt is paused: {data['detail']}; {there} opens it, and /goal resume begins."
     return Reply(data=data, text=text)
 
 
@@ -211,9 +214,10 @@ def _head(data: dict[str, Any]) -> list[str]:
     if data["max_minutes"] is not None:
         lines.append(f"minutes: {data['minutes_used']:.1f} of {data['max_minutes']:g}")
     if data["state"] == "paused":
-        why = REASONS.get(data["reason"], data["reason"])
-        detail = f" ({data['detail']})" if data["detail"] else ""
-        lines.append(f"paused: {why}{detail}. /goal resume continues.")
+        why, detail = REASONS.get(data["reason"], data["reason"]), data["detail"]
+        if data["reason"] == "user" and detail:
+            why, detail = detail, ""
+        lines.append(f"paused: {why}{detail and f' ({detail})'}. /goal resume continues.")
     if data.get("waiting_for"):
         lines.append(f"waiting for {data['waiting_for']}; /goal resume continues at once.")
     if data.get("judging"):

@@ -14,6 +14,7 @@ from ...journal.revert_record import beside
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
 from ..client import SessionClient
+from ..events.translation import item_view
 from ..home.home import SHORTEST_ID
 from ..wording.acknowledgement import rejected_text
 from ..wording.formats import item_line, progress_text
@@ -161,7 +162,11 @@ def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
     how = "`/queue resume`" if is_alone else f"`/queue resume {newest.number}`"
     others = [f"#{item.number}" for item in replaced[:-1]]
     more = f" `/queue resume N` does for {', '.join(others)}." if others else ""
-    return f"{how} runs #{newest.number} again, which a message replaced{its}.{more}"
+    lines = [f"{how} runs #{newest.number} again, which a message replaced{its}.{more}"]
+    lines += [
+        _line(item_view(item, is_held=False)) for item in aside if item.for_turn == newest.turn
+    ]
+    return "\n".join(lines)
 
 
 _BEGUN = ("interrupted", "superseded", "unanswered")

@@ -201,6 +201,7 @@ def _of_item(item: ItemRecord) -> dict[str, Any]:
         "number": item.number,
         "state": "handed back" if item.deferred_to else BECAME.get(item.state, item.state),
         "became": item.deferred_to or None,
+        "children": list(item.for_children),
         "turn": item.turn or item.for_turn or None,
         "step": item.step or None,
         "why": item.why or None,
@@ -233,7 +234,8 @@ def _line(receipt: dict[str, Any]) -> str:
     """Write a receipt as one line for people."""
     by = f" from {who}" if (who := sender(receipt["user"] or "")) else ""
     if receipt["kind"] == "message":
-        at = f" ({receipt['turn']}" if receipt["turn"] else ""
+        whose = f"{' and '.join(receipt['children'])}: " if receipt["children"] else ""
+        at = f" ({whose}{receipt['turn']}" if receipt["turn"] else ""
         at += f", step {receipt['step']}" if receipt["step"] else ""
         at += ")" if at else ""
         at += f", waits as {receipt['became']}" if receipt["became"] else ""

@@ -67,7 +67,7 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> li
                 **at,
                 id=entry.id,
                 scope=entry.scope,
-                turns=list(entry.turns),
+                turns=list(entry.turns or known.turns),
                 restored=list(entry.restored),
                 kept=[path for path, _ in entry.kept],
                 why=dict(entry.kept),

@@ -289,7 +289,7 @@ class RevertedEvent(Stamp):
     type: Literal["reverted"]
     id: str  # the revert's id
     scope: str  # turn, last or undo
-    turns: list[str]  # the turns whose changes were reverted
+    turns: list[str]  # the turns whose changes were reverted, or were to be
     restored: list[str]  # paths that were restored; of an empty folder, with a slash at its end
     kept: list[str]  # paths that were left as they are
     why: dict[str, str]  # the reason for each path in `kept`
@@ -378,6 +378,8 @@ class AcceptedEvent(_TakenAs, Stamp):
     children: NotRequired[list[str]]  # names of the subagents that it steers
     # the number of the message whose turn it stops; `/queue resume N` brings that back
     replaces: NotRequired[int]
+    # the numbers of the steers for that turn that it did not take in: they come back with it
+    replaces_steers: NotRequired[list[int]]
     # the acknowledgement in words; absent for a command and for a side talk
     ack_text: NotRequired[str | None]
 

@@ -320,7 +320,9 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) ->
 def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: c.Stamp) -> list[c.Event]:
     match entry:
         case e.Queued(item_kind=m.ItemKind.MESSAGE):
-            running = (item.number for item in record.queue.special() if item.state == "running")
+            interrupts = entry.routed.said_as == "interrupt"
+            running = [item for item in record.queue.special() if item.state == "running"]
+            replaced = running[0] if running and interrupts else None
             event = accepted(
                 at,
                 id=entry.item,
@@ -329,7 +331,8 @@ def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: c.Stamp) -> lis
                 said=entry.said,
                 routed=entry.routed,
                 children=entry.for_children,
-                replaces=next(running, None) if entry.routed.said_as == "interrupt" else None,
+                replaces=replaced,
+                steers=record.queue.steers_for(replaced.turn) if replaced is not None else (),
             )
             return [event, *compaction.attachment_events(entry.said.attached, at)]
         case e.Edited():

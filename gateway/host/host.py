@@ -14,7 +14,6 @@ from ...journal.record import SessionRecord
 from ...journal.store import Lease, Store
 from ...machines import protocol as m
 from ...machines.errors import UnknownSession, UsageError
-from ...machines.lifecycles import RUN
 from ...machines.permission_mode import mode_named
 from ...ports.instructions import CHANGED
 from ...ports.models.choice import Choice
@@ -326,11 +325,11 @@ class Host:
     def _announce_saved(self, session: str, folder: Path) -> None:
         """Tell a new session what others left in its folder, to be resumed there."""
         here = self.upkeep.saved_queues.here(folder)
-        for run in (found.row for found in here if found.row.workflow):
+        for run, is_over in ((found.row, found.is_over) for found in here if found.row.workflow):
             if self.launch.is_one_shot:
                 continue
             named = f"Run {run.session} of this folder (workflow {run.workflow})"
-            if run.run in RUN.final:
+            if is_over:
                 self.note(f"{named} has unread messages: {discarding(run.session)}")
                 continue
             self.note(

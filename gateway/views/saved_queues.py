@@ -6,11 +6,11 @@ it was.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.recovery import is_cut_off, last_sign, load_record
-from ...journal.revert_record import beside
+from ...journal.revert_record import beside, was_taken_back
 from ...journal.store import RowFilter, SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
-from ...machines.lifecycles import GOAL
+from ...machines.lifecycles import GOAL, RUN
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
@@ -47,7 +47,7 @@ class Saved(Value):
 
     `is_crashed`: its process died. `unknown` are the tool calls that ran then. `last_active` is when a
     program last worked in it, in seconds since 1970. `children` are the subagents that worked beside its
-    turns.
+    turns. `is_over`: it is a run that cannot go on.
     """
 
     row: SessionRow
@@ -57,6 +57,7 @@ class Saved(Value):
     last_active: float
     unknown: tuple[ToolCallView, ...]
     children: tuple[str, ...] = ()
+    is_over: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -95,8 +96,11 @@ class SavedQueues:
         return list(found_saved(self.store, self._trash))
 
     def here(self, folder: Path) -> list[Saved]:
-        """List the newest saved queues of a folder, one more than `LISTED` at most, newest first."""
-        return list(islice(found_saved(self.store, self._trash, str(folder)), LISTED + 1))
+        """List the newest saved queues of a folder, newest first.
+
+        Of chats, and of workflows' runs, there is one more than `LISTED` at most.
+        """
+        return list(found_saved(self.store, self._trash, str(folder), LISTED + 1))
 
     def of(self, row: SessionRow) -> Saved:
         """Read the saved queue of one session."""
@@ -159,25 +163,30 @@ def _texts(saved: Saved) -> str:
     return "; ".join(f'"{one_line(item.text, CUT, "...")}"' for item in saved.items)
 
 
-def found_saved(store: Store, trash: Trash, folder: str = "") -> Iterator[Saved]:
+def found_saved(store: Store, trash: Trash, folder: str = "", most: int = 0) -> Iterator[Saved]:
     """Read the saved queues, of a folder or all, that are not in the trash, newest activity first.
 
+    `most` is the number of those of chats, and of those of workflows' runs; 0: all.
     Reads as few sessions as possible, since every chat starts with this. One that cannot be read is
     passed over: the list of sessions names it.
     """
     trashed = trash.holds("queue")
+    left = dict.fromkeys((False, True), most or math.inf)
     for row in store.sessions(RowFilter(has_work=True, folder=folder)):
+        if not left[bool(row.workflow)]:
+            continue
         if trashed.get(row.session) != row.updated:
             with suppress(StoreDamaged):
                 if not store.is_owned(row.session):
                     found = read_saved(store, row)
                     if not found.is_empty:
+                        left[bool(row.workflow)] -= 1
                         yield found
 
 
 def told_saved(store: Store, trash: Trash, folder: str, at: Stamp) -> Iterator[SavedQueuesEvent]:
     """Yield the event that tells a new session what others left in its folder, if there is anything."""
-    found = islice(found_saved(store, trash, folder), LISTED + 1)
+    found = found_saved(store, trash, folder, LISTED + 1)
     if saved := [queue.view() for queue in found if not queue.row.workflow]:
         yield saved_event(saved, at)
 
@@ -213,7 +222,7 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         replace(item, state="interrupted") if item.state == "running" else item
         for item in record.queue.live()
     ]
-    items += [item for item in record.queue.aside() if not item.for_turn]
+    items += record.queue.aside()
     return Saved(
         row=row,
         queue=record.queue,
@@ -224,6 +233,8 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
         unknown=tuple(calls_in(record, "running", "stopping", "unknown")),
+        is_over=record.run is not None
+        and (record.run.state in RUN.final or was_taken_back(record.reverts)),
     )
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ...journal.queue_record import ItemRecord
 from ...machines import protocol as m
 from ...machines.pattern import lazy_pattern
 from ...workflows.spelling import counted_paths
@@ -50,10 +51,14 @@ def accepted(
     number: int | None = None,
     position: int | None = None,
     children: Iterable[str] = (),
-    replaces: int | None = None,
+    replaces: ItemRecord | None = None,
+    steers: Iterable[ItemRecord] = (),
     has_words: bool = True,
 ) -> AcceptedEvent:
-    """Return the `accepted` event of a message; `has_words`: with the text of the acknowledgement."""
+    """Return the `accepted` event of a message; `has_words`: with the text of the acknowledgement.
+
+    `replaces` is the message whose turn it stops, with the `steers` that the turn did not take in.
+    """
     event: AcceptedEvent = {
         "type": "accepted",
         **at,
@@ -72,7 +77,9 @@ def accepted(
     if names := list(children):
         event["children"] = names
     if replaces is not None:
-        event["replaces"] = replaces
+        event["replaces"] = replaces.number
+        if numbers := [steer.number for steer in steers]:
+            event["replaces_steers"] = numbers
     if has_words:
         event["ack_text"] = accepted_text(event) or None
     return event
@@ -82,7 +89,9 @@ def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True, columns: int =
     """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
     said = acknowledgement_text(event["ack"], event, can_utf8=can_utf8, columns=columns)
     if old := event.get("replaces") if said else None:
-        said += f"\n`/queue resume {old}` brings #{old} back."
+        steers = [f"#{number}" for number in event.get("replaces_steers", ())]
+        its = f", with {' and '.join(steers)}" if steers else ""
+        said += f"\n`/queue resume {old}` brings #{old} back{its}."
     return said
 
 
@@ -163,8 +172,9 @@ TEXTS: dict[str, str | Callable[[About], str]] = {
         "This turn stops, subagents go on: /stop stops them, too."
     ),
     "word_queued": '📥 Queued{number}: {quoted}\n"{matched}" stopped nothing: /stop stops everything.',
-    "word_steered": (
-        'Steering with{number}: {quoted}\n"{matched}" stopped nothing: /stop stops everything.'
+    "word_steered": lambda message: (
+        f"Steering {'{children} ' if message.get('children') else ''}with{{number}}: {{quoted}}\n"
+        '"{matched}" stopped nothing: /stop stops everything.'
     ),
 }
 """The text of each name in `ACKS`; `{quoted}` is the message on one line."""

@@ -22,7 +22,7 @@ from steersman.gateway.host.scheduling import (
 )
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Occurrence, SessionRow, Watch
-from steersman.machines.errors import StoreBusy, UsageError
+from steersman.machines.errors import StoreBusy, UnknownSession, UsageError
 from steersman.workflows.paths import Paths
 from steersman.workflows.settings import ScheduleSettings
 
