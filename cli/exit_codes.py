@@ -10,6 +10,8 @@ import signal
 
 DONE, FAILED, WRONG, LIMITED, UNANSWERED = 0, 1, 2, 3, 4
 INTERRUPTED = 128 + signal.SIGINT
+HUNG_UP = 128 + signal.SIGHUP
+UNREAD = 128 + signal.SIGPIPE
 
 EXIT_CODES = {
     DONE: "done",
@@ -18,7 +20,8 @@ EXIT_CODES = {
     LIMITED: "a limit or the want of progress ended the work",
     UNANSWERED: "a question that nobody could answer",
     INTERRUPTED: "interrupted: by Ctrl-C, SIGINT, or a stop from elsewhere",
-    128 + signal.SIGHUP: "ended by SIGHUP",
+    HUNG_UP: "ended by SIGHUP",
+    UNREAD: "the reader of the output was gone",
     128 + signal.SIGTERM: "ended by SIGTERM",
 }
 """Each exit code, and what it says."""

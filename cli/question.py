@@ -120,11 +120,11 @@ def changing(question: QuestionEvent) -> str:
 _ELSEWHERE = {
     "change": "`{}` was let run with other arguments.",
     "answer": "A person answered in place of `{}`.",
-    "allow": "`{}` was allowed once, from elsewhere.",
-    "always": "`{}` was allowed for this session, from elsewhere.",
-    "deny": "`{}` was denied, from elsewhere.",
+    "allow": "`{}` was allowed once, not by an answer here.",
+    "always": "`{}` was allowed for this session, not by an answer here.",
+    "deny": "`{}` was denied, not by an answer here.",
 }
-"""Reports of answers that came from another terminal or program, or by `/answer`."""
+"""Reports of answers by another terminal or program, by `/answer`, or by a setting that decides now."""
 _OF_FORM = {"answer": "`{}` got an answer.", "deny": "`{}` got no answer."}
 
 

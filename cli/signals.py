@@ -67,6 +67,18 @@ GRACE = 0.5
 """Seconds after which a signal is raised wherever the main thread is: it may wait for another program."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+_lost_output = 0
+"""The exit code once the output cannot be written any more."""
+
+
+def leave_without_output(exit_code: int) -> None:
+    """Ask the program to leave, with this exit code, as a signal does; any thread."""
+    global _lost_output
+    _lost_output = exit_code
+    is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # under nohup
+    os.kill(os.getpid(), signal.SIGTERM if is_deaf else signal.SIGHUP)
+
+
 _ways: list[Callable[[SignalExit], bool]] = []
 
 
@@ -78,8 +90,9 @@ class SignalExit(SystemExit):
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__(128 + number)
-        self.exit_code = 128 + number
+        self.number = number
+        self.exit_code = _lost_output or 128 + number
+        super().__init__(self.exit_code)
 
 
 class _Thrown:
@@ -179,8 +192,7 @@ def leave_on_signals() -> Generator[None]:
             unraisable(lost)
             return
         count = 0
-        number = lost.exc_value.exit_code - 128
-        threading.Timer(TWICE, os.kill, (os.getpid(), number)).start()
+        threading.Timer(TWICE, os.kill, (os.getpid(), lost.exc_value.number)).start()
 
     unraisable, sys.unraisablehook = sys.unraisablehook, on_lost
     before = {

@@ -6,6 +6,7 @@ pipe that the interpreter writes to when a signal comes (`signal.set_wakeup_fd`)
 """
 
 import asyncio
+import errno
 import io
 import os
 import queue
@@ -19,7 +20,8 @@ from contextlib import suppress
 from typing import Any, TextIO, TypeAlias
 
 from ..gateway.wording.terminal import audited
-from .signals import until_signal, waiting
+from .exit_codes import FAILED, HUNG_UP, UNREAD
+from .signals import leave_without_output, until_signal, waiting
 
 # Input --------------------------------------------------------------------------------------------
 
@@ -69,6 +71,14 @@ def _chunks(source: int, wake: int) -> Iterator[bytes]:
         yield chunk
 
 
+def is_in_background() -> bool:
+    """Whether a shell runs this program behind another: reading its terminal would stop it."""
+    try:
+        return os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp()
+    except OSError:
+        return False  # it is no terminal of this session
+
+
 def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
     """Yield the lines in pieces of a stream, without their ends, as `typed_lines` does."""
     for number, line in enumerate(_split(chunks)):
@@ -97,6 +107,9 @@ def forget(*descriptors: int) -> None:
     for descriptor in descriptors:
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+_UNWRITTEN = {errno.EPIPE: UNREAD, errno.EIO: HUNG_UP}  # the latter: the terminal is gone
 
 
 class Printer:
@@ -141,8 +154,7 @@ class Printer:
                 os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
         with suppress(ValueError):  # closed, or no file at all
             forget(self._stream.fileno())
-        is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # under nohup
-        os.kill(os.getpid(), signal.SIGTERM if is_deaf else signal.SIGHUP)
+        leave_without_output(_UNWRITTEN.get(getattr(error, "errno", 0), FAILED))
 
 
 # A protocol of lines, for `steersman acp` and `steersman mcp` --------------------------------------

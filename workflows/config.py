@@ -41,7 +41,7 @@ from .problem import SECRET, Problem, Where, dotted, must_be_one_of
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggested
 from .tools import AGENT_CALLS, REMOTE, TOOLS, is_of_server, is_rule_tool
-from .trust import MCP_FILE, PROJECT_FILE, is_trusted, trusted_contents
+from .trust import MCP_FILE, PROJECT_FILE, is_trusted, state_of, unused_beside
 from .typed_table import Setter, read_table
 
 SHIPPED = "shipped config.toml"
@@ -151,6 +151,7 @@ def try_load(
     unknown_tools = _check_tool_names(layers)
     notices = [f"{layer.file}: {said}" for layer in layers for said in layer.warnings]
     layers = [_allowed(layer, paths, project, workflow, notices) for layer in layers]
+    notices += filter(None, (unused_beside(paths, folder),))
     merged, setters = _merge_layers([_shipped_document(), *layers])
     unsound = {diagnostic.problem.where for diagnostic in invalid}
     if workflow and not invalid:  # its agents have the default agent's model where they name none
@@ -239,8 +240,7 @@ def _allowed(
         harmless, withheld = split(left, Setter.ANY_PROJECT)
         read = {Path(layer.file).name: layer.content}
         if withheld and not is_trusted(paths, project.parent, read):
-            is_known = bool(trusted_contents(paths, project.parent))
-            state = "has changed since it was trusted" if is_known else "is not trusted"
+            state = state_of(paths, project.parent)
             told.append(f"{state}: {_named(withheld)} not applied, `steersman trust` applies it")
             left = harmless
         if names := keys_of(left):

@@ -117,6 +117,20 @@ def counts(paths: Paths, folder: Path, kind: str) -> bool:
     return needed is Setter.ANY_PROJECT or is_trusted(paths, folder)
 
 
+def unused_beside(paths: Paths, folder: Path) -> str:
+    """Say why a folder's prompts, skills and workflows are not used; empty if they are. Blocks."""
+    if next(_beside(Path(os.path.realpath(folder))), None) is None or counts(paths, folder, BESIDE):
+        return ""
+    what = "its prompts, skills and workflows are not used, `steersman trust` uses them"
+    return f"{folder / BESIDE} {state_of(paths, folder)}: {what}"
+
+
+def state_of(paths: Paths, folder: Path) -> str:
+    """Say in words why a folder's files do not count: it was never trusted, or has changed."""
+    is_known = bool(trusted_contents(paths, folder))
+    return "has changed since it was trusted" if is_known else "is not trusted"
+
+
 def is_trusted(paths: Paths, folder: Path, read: Mapping[str, bytes] | None = None) -> bool:
     """Whether the folder is trusted as it is now, `read` being its files that were read. Blocks."""
     before = trusted_contents(paths, folder)

@@ -96,15 +96,12 @@ def _taken(record: SessionRecord, order: m.Enqueue) -> Decision:
     passed = m.PassSteer(item=name, names=to, said=order.said, beneath=order.beneath)
     child = record.children.get(order.child)
     held: tuple[e.QueueHeld, ...] = ()
-    if child is not None and child.is_kept and not order.for_turn:
+    if child is not None and child.is_kept and not order.for_turn:  # it was stopped with the child
         held = (e.QueueHeld(why="interrupt", is_all=True),)
     elif order.is_overtaken and record.run is None and queue.state == "open":
         held = (e.QueueHeld(why="interrupt", only=(name,)),)
     return Decision(
-        entries=(
-            queued,
-            *held,
-        ),  # who was stopped together with a child does not go on by its result
+        entries=(queued, *held),
         effects=(passed,) if to else (),
         orders=(("turn", m.SteerWaits(item=name)),) if order.for_turn else (),
     )

@@ -275,10 +275,7 @@ def _stop_nothing(
     if record.state in ("finalized", "suspended"):
         return Decision(facts=facts, reply=reply)
     held = _holds(record, order, environment)
-    entries = (
-        e.StopNoted(order=order, reaches=_beside(record, ended.ended)),
-        *held,
-    )
+    entries = (e.StopNoted(order=order, reaches=_beside(record, ended.ended)), *held)
     return Decision(entries=entries, facts=facts, reply=reply)
 
 

@@ -37,6 +37,7 @@ from ..options import Folder, JsonLines, Yes, argument, flag, option, taking
 from ..output import show, show_document
 from ..signals import until_signal
 from ..stored import stored
+from ..streams import is_in_background
 
 
 class RunOptions(Value):
@@ -295,7 +296,7 @@ def _interface(options: RunOptions) -> tuple[RunInterface, bool]:
         from ..runs.watch import run_json
 
         return run_json, True
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not is_in_background()
     if is_terminal and os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown"):
         from ..runs.prompt import run_at_prompt
 

@@ -28,7 +28,7 @@ from ...gateway.client import SessionClient
 from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.acknowledgement import acknowledgement
-from ...gateway.wording.terminal import audited
+from ...gateway.wording.terminal import audited, exposed
 from ...machines.steps import chosen
 from ..question import Questions, answered, asked
 from ..screen.layout import VisibleEscapes
@@ -99,7 +99,8 @@ class RunScreen:
         self._write = write
         self._can_utf8 = can_utf8
         self._steps: dict[str, _Shown] = {}
-        self._children: dict[str, str] = {}
+        self._children = set[str]()
+        self._names: dict[str, str] = {}
         self._began = time.monotonic()
         self._lock = threading.Lock()
 
@@ -111,6 +112,14 @@ class RunScreen:
         with self._lock:
             if line := self._line(event):
                 self._write(f"{line}\n")
+
+    def ask_text(self) -> str:
+        """Return the text of the oldest open question, with who asks; empty if none is open."""
+        question = self.questions.first
+        if question is None:
+            return ""
+        who = self._names.get(question["session"], "")
+        return (f"{exposed(who)} asks for\n" if who else "") + ask_text(question)
 
     def picture(self) -> str:
         """Draw the running steps."""
@@ -133,9 +142,10 @@ class RunScreen:
             case "step":
                 return self._step_line(event)
             case "child_started":
-                self._children[event["name"]] = event["task"]
+                self._children.add(event["name"])
+                self._names[event.get("id", "")] = event["name"]
             case "child_ended":
-                self._children.pop(event["name"], None)
+                self._children.discard(event["name"])
             case "error" | "notice":
                 return event_line(event)
             case "result":
@@ -266,8 +276,7 @@ def _converse(
 
     def message() -> FormattedText:
         lead = f"{picture}\n" if (picture := screen.picture()) else ""
-        question = screen.questions.first
-        lead += ask_text(question) if question is not None else ""
+        lead += screen.ask_text()
         return FormattedText([("", audited(lead)), ("bold", "> ")])
 
     session: PromptSession[str] = PromptSession(

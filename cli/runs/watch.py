@@ -21,7 +21,7 @@ from ...machines.steps import UNDECIDED
 from ..exit_codes import FAILED, OF_RUNS, UNANSWERED
 from ..json_lines import Lines, talking_json
 from ..signals import SignalExit, leave_through
-from ..streams import CHUNK, Printer, split_lines
+from ..streams import CHUNK, Printer, is_in_background, split_lines
 from ..talk import IdleWaiter, start_notices, talking
 
 LONG, SHORT = 5.0, 0.5
@@ -209,7 +209,8 @@ def _take(lines: Lines) -> None:
 
     The descriptor is read directly: a waiting thread would hold the lock of Python's buffer until exit.
     """
-    for line in split_lines(iter(partial(os.read, sys.stdin.fileno(), CHUNK), b"")):
+    chunks = iter(partial(os.read, sys.stdin.fileno(), CHUNK), b"")
+    for line in split_lines(() if is_in_background() else chunks):
         if line.strip():
             lines.take(line)
     lines.deny_the_rest()

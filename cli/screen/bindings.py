@@ -318,6 +318,9 @@ class Bindings:
             if not self._line.give_back():
                 event.current_buffer.reset(append_to_history=True)
             return
+        if self._screen.status.own_commands:
+            self._line.stop()  # that command alone
+            return
         now = time.monotonic()
         is_again = now - self._stopped_at < AGAIN
         if is_again or not self._screen.status.can_stop:

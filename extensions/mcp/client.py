@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...machines.errors import ToolError
+from ...ports.process.host import ProcessHost
 from ...ports.process.process import Processes
 from ...ports.tools.mcp_offer import (
     RESTARTED,
@@ -388,3 +389,29 @@ def _connection_type() -> type[McpConnection]:
     from .connection import McpConnection
 
     return McpConnection
+
+
+async def statuses(
+    servers: Sequence[McpServer],
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    grace: float,
+    sandbox: Sandbox | None,
+) -> list[McpStatus]:
+    """Start servers side by side and end them again; return what each is, or why it cannot be used."""
+    processes = ProcessHost()
+    client = McpClient(servers, processes, folder, environment, grace=grace, sandbox=sandbox)
+
+    async def tried(name: str) -> McpStatus:
+        try:
+            return await client.connect(name)
+        except ToolError as error:
+            why = f"{error.message}; {error.hint}" if error.hint else error.message
+            return McpStatus(name=name, state="ended", fault=why)
+
+    try:
+        return list(await asyncio.gather(*map(tried, client.names)))
+    finally:
+        await client.aclose()
+        await processes.aclose()

@@ -1,6 +1,7 @@
 """`steersman mcp`, which serves a client, and its commands about the servers that are used.
 
-`import` takes over those of other programs; `login` and `logout` are about servers on the web.
+`list` tries those of this folder, `import` takes over those of other programs; `login` and `logout` are
+about servers on the web.
 """
 
 import asyncio
@@ -11,21 +12,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import tomli_w
 import typer
 
 from ...cli.options import Json, argument, flag, group, option
-from ...cli.output import show, show_document, show_either, warn
+from ...cli.output import show, show_document, show_either, show_table, warn
+from ...gateway.host.host import sandbox_policy
 from ...gateway.wording.secret_kind import covered, is_field
 from ...gateway.wording.terminal import exposed
 from ...machines.errors import ConfigError, ToolError, UsageError
+from ...ports.tools.environment import clean_environment
+from ...ports.tools.sandbox import Sandbox
+from ...ports.tools.text import counted
 from ...workflows import foreign_servers as foreign
 from ...workflows.config import load
 from ...workflows.extras import how_to_install
 from ...workflows.foreign_file import decoded, parse_toml, read_foreign
 from ...workflows.home_folder import expanded
+from ...workflows.home_place import storage_of
 from ...workflows.own_config import prepare_servers
 from ...workflows.paths import Paths
 from ...workflows.problem import SECRET
@@ -53,6 +60,54 @@ def serve(
     from .server import serve_mcp
 
     return serve_mcp(cwd, may_answer=answer)
+
+
+@mcp.command("list")
+def list_servers(as_json: Json = False) -> int:
+    """Start each MCP server that is configured here, as a chat would, and say what it offers.
+
+    Example: steersman mcp list
+    """
+    paths, folder = Paths.of(os.environ), Path.cwd()
+    config = load(paths, folder, os.environ)
+    for notice in config.notices:
+        warn(notice)
+    if not config.mcp:
+        hint = "`[mcp.NAME]` in config.toml adds one, `steersman mcp import FILE` those of others"
+        show_either({"servers": []}, f"No MCP server is configured here: {hint}.", as_json)
+        return 0
+    try:
+        from .client import statuses
+        from .session_servers import mcp_server
+    except ImportError:
+        raise ToolError("the package `mcp` is missing", how_to_install("mcp")) from None
+    storage = storage_of(paths, os.environ)
+    with TemporaryDirectory(prefix="steersman-") as place:
+        policy = sandbox_policy(config, paths, storage.folder)
+        found = asyncio.run(
+            statuses(
+                [mcp_server(name, of, os.environ) for name, of in config.mcp.items()],
+                folder,
+                clean_environment(os.environ, config.tools.environment),
+                grace=config.tools.grace,
+                sandbox=Sandbox(policy, folder, Path(place), os.environ),
+            )
+        )
+    names = {one.name: [tool.name for tool in one.offer.tools] for one in found}
+    states = {one.name: "failed" if one.fault else one.state for one in found}
+    if as_json:
+        rows = [
+            {"name": name, "state": states[name], "tools": names[name], "fault": one.fault or None}
+            for name, one in zip(names, found, strict=True)
+        ]
+        show_document({"servers": rows})
+    else:
+        lines = [
+            (name, states[name], one.fault or counted(len(names[name]), "tool"))
+            for name, one in zip(names, found, strict=True)
+        ]
+        show_table(("NAME", "STATE", "WHAT"), lines)
+    return 1 if any(one.fault for one in found) else 0
 
 
 @mcp.command("import")

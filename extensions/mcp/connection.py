@@ -789,7 +789,7 @@ def _end_of(pipe: PipeProcess) -> str:
     end = "it ended" if code is None else f"it ended with exit code {code}"
     if code is not None and code < 0:
         end = f"it was ended by signal {-code}"
-    return f"{end}: {errors}" if errors else end
+    return f"{end}; its last error output is: {errors}" if errors else end
 
 
 def _first_of(error: BaseException | None) -> BaseException | None:

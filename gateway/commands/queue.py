@@ -17,7 +17,7 @@ from ..client import SessionClient
 from ..events.translation import item_view
 from ..home.home import SHORTEST_ID
 from ..wording.acknowledgement import rejected_text
-from ..wording.formats import item_line, progress_text
+from ..wording.formats import item_line, progress_text, removed_text
 from . import saved_queue
 from .command import Argument, Number, NumberOrLast, Reply, command
 
@@ -178,9 +178,11 @@ def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
 
     Example: steersman queue pop 2
     """
+    before = client.queue(is_all=True)["items"]
     answer = saved_queue.change(client, m.QueueChange(op="withdraw", number=number))
-    gone = ", ".join(f"#{number}" for number in answer.get("withdrawn", ()))
-    return _reply(answer, f"Removed: {gone}.")
+    gone = answer.get("withdrawn", ())
+    names = ", ".join(f"#{one}" for one in gone)
+    return _reply(answer, removed_text(f"Removed: {names}.", before, gone))
 
 
 @queue.verb("clear", "Take back everything that waits.")
@@ -189,14 +191,15 @@ def clear_queue(client: SessionClient) -> Reply:
 
     Example: steersman queue clear
     """
-    queue = client.record().queue if client.is_open else None
-    there = [*queue.live(), *queue.aside()] if queue else []
-    begun = {item.number for item in there if item.state in _BEGUN}
+    before = client.queue(is_all=True)["items"]
+    begun = {item["number"] for item in before if item["state"] in _BEGUN}
     answer = saved_queue.change(client, m.QueueChange(op="clear"))
     gone = set[int](answer.get("withdrawn", ()))
     counts = (("waiting", len(gone - begun)), ("interrupted", len(gone & begun)))
     told = ", ".join(f"{count} {what}" for what, count in counts if count)
-    return _reply(answer, f"Removed: {told}." if told else "Nothing waits.")
+    return _reply(
+        answer, removed_text(f"Removed: {told}.", before, gone) if told else "Nothing waits."
+    )
 
 
 @queue.verb("steer", "Hand a waiting message to the running turn, or to a subagent.")

@@ -20,7 +20,7 @@ from ..views.permission import MODES
 from ..views.queue_file import read_file, write_file
 from ..views.saved_queues import WIDE, Saved, SavedQueues, choices
 from ..wording.acknowledgement import waiting_text
-from ..wording.formats import age, item_line, one_line
+from ..wording.formats import age, item_line, one_line, removed_text
 from .command import Argument, Reply, command
 
 WAYS = ("--merge", "--replace", "--keep")
@@ -124,6 +124,7 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     what = [counted(len(gone), "item")] if gone else []
     what += [f"the stopped {', '.join(names)}"] if names else []
     text = f"Discarded {' and '.join(what)}." if what else "Nothing is saved."
+    text = removed_text(text, before, gone)
     return Reply(data={"withdrawn": gone} | ({"children": names} if names else {}), text=text)
 
 
@@ -404,5 +405,8 @@ def _discard(client: SessionClient, found: Saved) -> Reply:
         gone = client.host.upkeep.saved_queues.discard(name)
     except SteersmanError as error:
         return _refused(error)
-    data = {"session": name, "withdrawn": [item.number for item in gone.items]}
-    return Reply(data=data, text=f"Discarded {counted(len(gone.items), 'item')} of session {name}.")
+    items = gone.view()["items"]
+    numbers = [item["number"] for item in items]
+    text = f"Discarded {counted(len(items), 'item')} of session {name}."
+    data = {"session": name, "withdrawn": numbers}
+    return Reply(data=data, text=removed_text(text, items, numbers))

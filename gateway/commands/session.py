@@ -136,7 +136,8 @@ def begin_new(
     client.renew()
     data = {"finalized": before, "session": client.session, "left": left}
     what = f" What waited in {before} ({left}) ended with it." if left else ""
-    return Reply(data=data, text=f"New session {client.session}.{what}")
+    back = f"\n{before} has ended; `steersman sessions fork {before}` takes up its conversation."
+    return Reply(data=data, text=f"New session {client.session}.{what}{back}")
 
 
 @command("exit", "session", "Save everything and leave.", "quit", is_shared=True)

@@ -131,7 +131,10 @@ def busy(
     """
     if mode is None:
         current = client.describe().policy.busy_mode
-        text = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
+        text = (
+            f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}. "
+            'Words like "stop" and "cancel" stop the turn in every mode.'
+        )
         return Reply(data={"ok": True, "busy_input_mode": current}, text=text)
     answer = client.ask(m.PolicyChange(busy_mode=mode))
     is_ok = bool(answer.get("ok", True))

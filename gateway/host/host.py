@@ -45,6 +45,14 @@ from .router import EventBus
 from .upkeep import Upkeep
 
 
+def sandbox_policy(config: Config, paths: Paths, storage: Path) -> SandboxPolicy:
+    """Return how commands and MCP servers are confined; `storage` is the folder of large outputs."""
+    tools, hidden = config.tools, dict.fromkeys((paths.config, paths.state, storage))
+    return SandboxPolicy(
+        mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=tuple(hidden)
+    )
+
+
 class Host:
     """One process's sessions, models and event bus; `store` is that of a home elsewhere."""
 
@@ -67,10 +75,7 @@ class Host:
         storage = storage_of(paths, environ)
         if storage.folder != paths.state:
             storage.make()
-        hidden = tuple(dict.fromkeys((paths.config, paths.state, storage.folder)))
-        sandbox = SandboxPolicy(
-            mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
-        )
+        sandbox = sandbox_policy(config, paths, storage.folder)
 
         def place_remotely(processes: Processes) -> Placement:
             """Return where remote steps run. Raises `UsageError`."""

@@ -190,6 +190,7 @@ REJECTIONS: dict[str, str] = {
     "refused": "the routing table refuses it",
     "run_succeeded": "the run has succeeded",
     "session_finalized": "the session is finalized",
+    "session_left": "the session was left",
     "session_suspended": "the session is being left",
     "store_failed": "the journal cannot be written",
     "unknown_command": "there is no such command",

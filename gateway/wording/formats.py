@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,18 @@ def shortened(text: str) -> str:
     """Cut a long text for a list of messages, and say how much is left out."""
     left = len(text) - LONGEST_TEXT
     return f"{text[:LONGEST_TEXT]}… ({left:,} more characters)" if left > 20 else text
+
+
+MOST_TOLD = 5
+"""Messages that were removed, of which the text is told."""
+
+
+def removed_text(said: str, before: Iterable[Mapping[str, Any]], gone: Container[int]) -> str:
+    """Say what was removed from a queue, with its texts, which no list has any more."""
+    texts = [item for item in before if item["number"] in gone]
+    lines = [f"  #{item['number']}: {shortened(item['text'])}" for item in texts[:MOST_TOLD]]
+    more = [f"  and {len(texts) - MOST_TOLD} more"] if len(texts) > MOST_TOLD else []
+    return "\n".join([said, *lines, *more])
 
 
 def resumable_line(item: Mapping[str, Any]) -> str:

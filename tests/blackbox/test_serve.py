@@ -525,6 +525,7 @@ def test_a_saved_queue_that_is_resumed_is_said_once(
     model = serve(Hang(times=1), Text("Done."))
     chat = place.chat()
     chat.send("name the planets")
+    chat.wait("turn_started")  # the model is asked before that is on the disk
     model.wait_requests(1)
     chat.kill()
     served()

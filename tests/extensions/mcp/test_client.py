@@ -278,7 +278,11 @@ async def test_closing_lets_a_server_exit_and_ends_one_that_does_not(session: Se
 @pytest.mark.parametrize(
     ("tool", "end"),
     [
-        ("dies", "it ended with exit code 3: first line\nno more \\x1b[31mmemory"),
+        (
+            "dies",
+            "it ended with exit code 3; its last error output is: "
+            "first line\nno more \\x1b[31mmemory",
+        ),
         ("killed", "it was ended by signal 9"),
     ],
 )

@@ -177,7 +177,8 @@ async def test_a_server_that_starts_only_once_fails_clearly(session: Session) ->
     await session.call("dies")
     result = await session.call("look")
     assert result.text == (
-        "Error: the server `odd` could not be used: it ended with exit code 7: no configuration"
+        "Error: the server `odd` could not be used: "
+        "it ended with exit code 7; its last error output is: no configuration"
     )
     assert session.servers.tools()
 

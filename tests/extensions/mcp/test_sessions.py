@@ -5,6 +5,7 @@ Our own is `support/notes_server.py`, by the official SDK.
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -626,3 +627,19 @@ def test_a_sandbox_that_is_required_and_missing_refuses_servers(place: Place, se
     chat.wait_text("MCP server `notes` cannot be used: it was not run: a sandbox is required")
     chat.wait("turn_ended", status="completed")
     assert server_pids(place, "notes_server.py") == []
+
+
+def test_servers_are_tried_from_the_command_line(place: Place) -> None:
+    """Each that is configured is started, and ended again; one that cannot be used says why."""
+    assert "No MCP server is configured" in place.run("mcp", "list").stdout
+    place.configure("http://127.0.0.1:1", rest=notes() + table("none", "nowhere-at-all"))
+    ran = place.run("mcp", "list")
+    assert ran.returncode == 1, ran.stderr
+    assert re.search(r"^notes +ready +\d+ tools$", ran.stdout, re.MULTILINE)
+    assert re.search(r"^none +failed +there is no program", ran.stdout, re.MULTILINE)
+    assert not server_pids(place, "notes_server.py")
+    told = json.loads(place.run("mcp", "list", "--json").stdout)["servers"]
+    assert [(one["state"], bool(one["tools"])) for one in told] == [
+        ("ready", True),
+        ("failed", False),
+    ]
