@@ -36,10 +36,10 @@ from .streams import Printer, comes_soon, typed_lines
 from .talk import (
     HeldNotice,
     IdleWaiter,
+    done_by_another,
     ends_answer,
     has_utf8,
     is_of_another,
-    set_by_another,
     start_notices,
     talking,
 )
@@ -88,7 +88,7 @@ class PlainInterface:
         if is_aside(event):
             return
         if is_of_another(event, self.own_key):
-            self._aside(set_by_another(event))
+            self._aside(done_by_another(event))
             return
         held = self._held.hear(event)
         if ends_answer(event) and self._is_mid_line:

@@ -96,12 +96,16 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
     return not key.startswith(own_key) if own_key else bool(key)
 
 
-def set_by_another(event: Event) -> str:
-    """Say which goal another one has set or resumed: the agent begins to work at it; else empty."""
-    if event["type"] != "result" or not event["name"].startswith("goal"):
+def done_by_another(event: Event) -> str:
+    """Say what a command of another one did that is seen here: a goal begins, messages are gone."""
+    if event["type"] != "result" or not event["ok"]:
         return ""
-    is_set = event["ok"] and "ok" in event["data"] and event["data"].get("state") == "active"
-    return f"Elsewhere: {event['text'].splitlines()[0]}" if is_set else ""
+    data = event["data"]
+    if event["name"].startswith("goal"):
+        is_told = "ok" in data and data.get("state") == "active"
+    else:
+        is_told = bool(data.get("withdrawn"))
+    return f"Elsewhere: {event['text']}" if is_told else ""
 
 
 class HeldNotice:

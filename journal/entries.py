@@ -99,7 +99,8 @@ class SessionOpened(SessionEntry):
     """The first entry of every journal: what the model sees of it never changes after this.
 
     `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
-    that of the session that it was `forked_from` (its id, and the entry). `workflow`: what the session
+    that of the session that it was `forked_from` (its id, and the entry), of which `turns` had been made:
+    the fork's turns are numbered behind them, so that a call has one id. `workflow`: what the session
     runs, if it is a run. `asked_model` was asked for at its start, for all its agents; `model_name` is
     what the configuration calls the agent's own model, where it names one. `imported_from` is the name of
     the file that it came from: then `system` and `tools` are empty, and those of the agent hold.
@@ -117,6 +118,7 @@ class SessionOpened(SessionEntry):
     parent: str = ""
     messages: tuple[ChatMessage, ...] = ()
     forked_from: str = ""
+    turns: int = 0
     workflow: WorkflowCopy | None = None
     asked_model: str = ""
     model_name: str = ""

@@ -141,7 +141,9 @@ class SessionRecord(Struct, kw_only=True):
     turn: str = ""
     """Its newest turn."""
     turns_made: int = 0
-    """How many turns it has had."""
+    """The number of its newest turn."""
+    turns_before: int = 0
+    """How many turns there were in the session that it was forked from: its own are behind them."""
     stopped: Mapping[str, int] = field(default_factory=dict[str, int])
     """By relation, the epoch of its newest stop: what was ordered before does not begin."""
     overtaken: int = 0
@@ -365,6 +367,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.parent, record.created, record.since = entry.parent, time, time
             record.imported_from = entry.imported_from
             record.seeded, record.forked_from = len(entry.messages), entry.forked_from
+            record.turns_made = record.turns_before = entry.turns
             record.run = RunRecord(workflow=entry.workflow) if entry.workflow is not None else None
         case e.SessionRenamed():
             record.name = entry.name

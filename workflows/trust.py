@@ -32,6 +32,8 @@ PROJECT_FILE = "steersman.toml"
 MCP_FILE = ".mcp.json"
 BESIDE = ".steersman"
 """The folder of a project that has its prompts, skills and workflows."""
+WRITTEN = ("prompts", "skills", "workflows")
+"""Folders of what people write: of a project in that folder, their own beside their settings."""
 PROJECT_FILES: Final[Mapping[str, tuple[Setter, str]]] = {
     PROJECT_FILE: (Setter.ANY_PROJECT, "settings, of which each says who sets it"),
     "AGENTS.md": (Setter.ANY_PROJECT, "text of the system prompt, with a notice"),
@@ -226,7 +228,7 @@ def trust_error(file: Path, error: OSError) -> ConfigError:
 
 def _beside(root: Path) -> Iterator[Path]:
     """Yield the project's prompts, skills and workflows, by name; links lead to what they name."""
-    for place in ("prompts", "skills", "workflows"):
+    for place in WRITTEN:
         for at, folders, files in os.walk(root / BESIDE / place, followlinks=True):
             folders.sort()
             yield from (Path(at, name) for name in sorted(files))

@@ -62,7 +62,7 @@ def reach(models: Sequence[tuple[str, ModelConfig]], environ: Mapping[str, str])
     until = time.monotonic() + _CONNECT_TIMEOUT + _NAMING
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    late = ReachResult("bad", "no answer in time", "start the server, or check the network")
+    late = ReachResult("bad", "no answer in time", "check the network, and `base_url`")
     results = [found.get(at, late) for at in range(len(models))]
     return [
         Finding("model", result.status, "; ".join(filter(None, (line, result.text))), result.hint)

@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ...gateway.home.retention import queues_folder
 from ...gateway.reach import server_of
@@ -26,6 +26,7 @@ from ...workflows.home_folder import home_folder
 from ...workflows.home_place import home_place, storage_of, without_password
 from ...workflows.paths import Paths
 from ...workflows.registry import EXTENSIONS
+from ...workflows.trust import WRITTEN
 from ...workspace.prune import size_of
 from ..options import Json, flag
 from ..output import show, show_document, show_table, warn
@@ -60,7 +61,10 @@ def items() -> Iterator[Item]:
         yield Item(what=f"hooks in {agent}", where=str(file), command=command)
     for file in (home_folder() / name for name in _COMPLETIONS):
         if file.exists():
-            yield _files("completion", file)
+            item = _files("completion", file)
+            forget = f"sed -i '\\#{file.name}#d' ~/.bashrc"  # which reads it
+            command = f"{item.command}; {forget}" if file.suffix == ".sh" else item.command
+            yield replace(item, command=command)
     yield from _elsewhere(paths)
     is_home = bool(os.environ.get("STEERSMAN_HOME"))  # beside its settings may be what is not ours
     worked_in = _worked_in()
@@ -69,6 +73,7 @@ def items() -> Iterator[Item]:
         ("cache", paths.cache),
         ("state: sessions, queues, keys, trust", paths.state),
         ("settings", paths.config_file if is_home else paths.config),
+        *((f"your {name}", paths.config / name) for name in WRITTEN if is_home),
     ):
         if place.exists():
             inside = next((at for at in worked_in if at.is_relative_to(place)), None)
@@ -186,12 +191,12 @@ def _is_wanted(item: Item) -> bool:
 def _remove(item: Item) -> bool:
     """Carry out the command of an item; False, with the reason on standard error, if it failed."""
     program, *words = shlex.split(item.command)
-    if program == "steersman":
+    if program == "steersman":  # it undoes more than a file
         from ..program import run
 
         with redirect_stdout(sys.stderr):  # it says what it did; what is printed here is the result
             return run(words) == 0 or not os.path.lexists(item.where)
-    place = Path(words[-1])
+    place = Path(item.where)
     try:
         if place == Paths.of(os.environ).state:
             _check_unused(place)

@@ -97,7 +97,7 @@ def revert(
             reverted_text(data, way),
         ]
     )
-    is_empty = not (data.get("restored") or data.get("kept"))
+    is_empty = not (data.get("restored") or data.get("kept") or data.get("turns"))
     if (is_empty or not record.turns) and (before := _before(client, record)):
         client.publisher.notice(before)
     return Reply(ok=bool(data["ok"]), data=data, text=text)
@@ -153,7 +153,11 @@ def _turn(client: SessionClient, name: str) -> str:
         raise ValueError(
             f"`{name}` is no turn (as in `--to t3`; `/revert --dry-run` names the newest)"
         )
-    made = client.record().turns_made
+    record = client.record()
+    made, before = record.turns_made, record.turns_before
+    if 1 <= int(number) <= before:
+        origin = record.forked_from.partition("@")[0]
+        raise ValueError(f"t{int(number)} is a turn of session {origin}, which this one continues")
     if not 1 <= int(number) <= made:
         newest = f"the newest is t{made}" if made else "this session has had none"
         raise ValueError(f"there is no turn t{number}: {newest}")

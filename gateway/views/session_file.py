@@ -104,6 +104,7 @@ def fork_at(store: Store, row: SessionRow, seq: int, name: str, now: float) -> s
             tools=then.tools,
             messages=(*then.conversation, *closing_messages(then)),
             forked_from=f"{row.session}@{seq}",
+            turns=then.turns_made,
             asked_model=then.asked_model,
             model_name=then.model_name,
             imported_from=then.imported_from,

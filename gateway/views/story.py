@@ -49,7 +49,7 @@ _PLAIN = {
     "session_leaving": "the program is being left ({cause})",
     "session_resumed": "the session was resumed",
     "session_finalized": "the session was finalized ({cause})",
-    "recovered": "the session was resumed after a {cause}: nothing runs until a person resumes it",
+    "recovered": "the session was resumed ({cause} before): nothing runs until a person resumes it",
     "interrupted": "turn {turn} was interrupted ({cause})",
     "stopped": "everything that was to stop with turn {turn} is dead",
     "child_cancelled": "subagent {child} was asked to end",

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...machines.context import CHARACTERS, tokens_of
 from ...machines.conversation import ChatMessage, Usage
 from .dialect import JsonDialect, ReadingModel
-from .endpoint import SILENCE, Endpoint, parse_base_url
+from .endpoint import SILENCE, Endpoint, is_loopback, parse_base_url
 from .error_text import ServerErrorText
 from .loose_json import table, tables
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
@@ -215,7 +215,9 @@ class ServedProvider(Provider):
             socket.create_connection((host, port), seconds).close()
         except OSError as error:
             text = f"{host}:{port} does not answer ({error.strerror or error})"
-            return ReachResult("bad", text, "start the server, or check the network")
+            is_here = is_loopback(url.geturl())
+            hint = "start the server" if is_here else "check the network, and HTTPS_PROXY"
+            return ReachResult("bad", text, f"{hint}, or correct `base_url`")
         if config.api_key_env and not environ.get(config.api_key_env):
             return ReachResult("warn", hint=f"{config.api_key_env} is not set: no key is sent")
         return ReachResult("ok", "it answers")

@@ -124,6 +124,9 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     assert "There is nothing to revert." in chat.ask("/revert")["text"]
     back = f"`steersman sessions revert {done['data']['left']}`"
     assert chat.wait("notice", text=lambda text: text.endswith(f"continues: {back}."))
+    whose = f"t1 is a turn of session {done['data']['left']}, which this one continues."
+    assert chat.ask("/diff t1")["text"] == whose
+    assert chat.seen("turn_started")[-1]["turn"] == "t3"  # a call of a turn has one id in both
     assert chat.close() == 0
     assert place.run("sessions", "revert", done["data"]["left"], "--to", "t1").returncode == 0
     assert not (place.folder / "a.txt").exists()

@@ -296,14 +296,14 @@ def test_what_is_discarded_is_offered_by_nobody(place: Place, serve, gate: Gate)
     serve(Tools([gate.call]), Text("Done."), Hang(), Text("Done.", times=0))
     chat = replaced(place, gate)
     chat.wait("turn_ended", status="completed")
-    assert chat.ask("/queue discard")["text"] == "Discarded 2 items."
+    assert chat.ask("/queue discard")["text"].startswith("Discarded 2 items.\n  #")
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
     assert chat.ask("/queue list --all")["data"]["items"] == []
     chat.send("a third")
     chat.wait("turn_started")
     chat.send("just stop")
     chat.wait("stopped")
-    assert chat.ask("/queue discard")["text"] == "Discarded 1 item."
+    assert chat.ask("/queue discard")["text"].startswith("Discarded 1 item.\n  #")
     assert "/queue resume continues it" not in chat.ask("/undo")["text"]
     chat.close()
 

@@ -59,9 +59,9 @@ def test_keys_and_words_answer_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "report"),
     [
-        ("allow", "`shell` was allowed once, from elsewhere."),
-        ("always", "`shell` was allowed for this session, from elsewhere."),
-        ("deny", "`shell` was denied, from elsewhere."),
+        ("allow", "`shell` was allowed once, not by an answer here."),
+        ("always", "`shell` was allowed for this session, not by an answer here."),
+        ("deny", "`shell` was denied, not by an answer here."),
         ("withdrawn", ""),
     ],
 )

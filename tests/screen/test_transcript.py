@@ -11,7 +11,7 @@ from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.terminal import Canvas, SteadyOutput
 from steersman.cli.screen.transcript import Transcript, running_row
-from steersman.cli.talk import StartedTurns, is_of_another, set_by_another
+from steersman.cli.talk import StartedTurns, done_by_another, is_of_another
 
 
 def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:
@@ -99,12 +99,12 @@ def test_what_another_terminal_asked_is_not_shown(own: str, key: str, is_hidden:
 def test_a_goal_that_another_terminal_set_is_told() -> None:
     """The agent begins to work at it; looking at a goal is of nobody else's interest."""
     told: Any = {"type": "result", "name": "goal", "ok": True, "text": "Goal set: x\nMore."}
-    assert set_by_another({**told, "data": {"ok": True, "state": "active"}}) == (
+    assert done_by_another({**told, "data": {"ok": True, "state": "active"}}) == (
         "Elsewhere: Goal set: x"
     )
     for data in ({"state": "active"}, {"ok": True, "state": "paused"}):
-        assert not set_by_another({**told, "data": data})
-    assert not set_by_another({**told, "name": "mode", "data": {"ok": True}})
+        assert not done_by_another({**told, "data": data})
+    assert not done_by_another({**told, "name": "mode", "data": {"ok": True}})
 
 
 def test_a_call_runs_for_whole_seconds() -> None:

@@ -629,6 +629,7 @@ def test_a_sandbox_that_is_required_and_missing_refuses_servers(place: Place, se
     assert server_pids(place, "notes_server.py") == []
 
 
+@pytest.mark.checks_data("mcp list")
 def test_servers_are_tried_from_the_command_line(place: Place) -> None:
     """Each that is configured is started, and ended again; one that cannot be used says why."""
     assert "No MCP server is configured" in place.run("mcp", "list").stdout
