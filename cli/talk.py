@@ -239,8 +239,6 @@ class IdleWaiter:
         if event["type"] == "turn_ended":
             self.status = event["status"]
             self.is_limited = self.is_limited and event["status"] != "completed"
-        if event["type"] == "turn_started":
-            self.is_unanswered = False
         if event["type"] == "goal" and event["state"] in OF_GOALS:
             pauses = event["state"] == "paused"
             self._goal = (

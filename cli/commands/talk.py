@@ -25,9 +25,7 @@ def chat(
     resume: Annotated[str, option("[ID]", "Resume this session; without an ID, choose one.")] = "",
     cwd: Folder = None,
     as_json: JsonLines = False,
-    plain: Annotated[
-        bool, flag("--plain", "Print only; each piped line is a message.")
-    ] = False,
+    plain: Annotated[bool, flag("--plain", "Print only; each piped line is a message.")] = False,
     yes: Yes = False,
     mode: Annotated[str, option("MODE", "Permission mode: ask, edits, plan or all.")] = "",
     debug: Annotated[bool, flag("--debug", "Log everything, without secrets.")] = False,
