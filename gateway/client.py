@@ -26,7 +26,7 @@ from ..machines.conversation import Attachment, Picture
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
-from ..ports.templates import Template, templates_in
+from ..ports.templates import Skill, Template, skill_faults, skills_in, templates_in
 from .events.translation import EventPublisher, queue_view
 from .open_questions import may_settle, settled
 from .session_info import SessionChoice, resumable
@@ -315,6 +315,11 @@ class SessionClient:
     def templates(self) -> Mapping[str, Template]:
         """Return the prompt templates by name; reads files."""
         return templates_in(self.host.opener.markdown(self._folder))
+
+    def skills(self) -> tuple[Sequence[Skill], Sequence[str]]:
+        """Return the skills that a new session has, and why others are left out; reads files."""
+        folders = self.host.opener.markdown(self._folder)
+        return skills_in(folders), tuple(skill_faults(folders))
 
     def resumable(self) -> Sequence[SessionChoice]:
         """Return the sessions that `/resume` can take up in this one's place; may block."""

@@ -115,6 +115,17 @@ def skills_in(folders: list[Path]) -> tuple[Skill, ...]:
     return tuple(found.values())
 
 
+def skill_faults(folders: Sequence[Path]) -> Iterator[str]:
+    """Say which skills are left out, and why."""
+    for folder in folders:
+        for place in _sorted(folder / "skills"):
+            file = place / "SKILL.md"
+            if not file.exists():
+                yield f"{place} has no SKILL.md"
+            elif not _read(file, folder)[0].get("description", ""):
+                yield f"{file} has no `description` in its head, or cannot be read"
+
+
 def _rules(allowed: str, source: str) -> tuple[Rule, ...]:
     """Read the tools that a skill allows: `Read Bash(git:*)`, separated by blanks or commas.
 

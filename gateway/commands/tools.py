@@ -1,4 +1,4 @@
-"""`/tools` and `/mcp`: the tools of the session's agent, and the MCP servers that some of them are of."""
+"""`/tools`, `/skills` and `/mcp`: the agent's tools, its skills, and the MCP servers of some tools."""
 
 from __future__ import annotations
 
@@ -62,6 +62,32 @@ def _origin(name: str, declared: set[str]) -> str:
     if name in TOOLS:
         return TOOLS.entry_points.by_name[name].origin
     return "program"
+
+
+@command("skills", "settings", "Show the skills, and which are left out.", is_shared=True)
+def skills(client: SessionClient) -> Reply:
+    """Show the skills that a new session here is told of, and why others are left out.
+
+    Example: steersman sessions skills last
+    """
+    found, faults = client.skills()
+    listed = [
+        {
+            "name": one.name,
+            "description": one.description,
+            "file": str(one.file),
+            "needs": one.needs,
+        }
+        for one in found
+    ]
+    data = client.view.redacted({"skills": listed, "left_out": list(faults)})
+    width = max((len(one["name"]) for one in data["skills"]), default=0)
+    lines = [
+        f"{one['name']:<{width}}  {one_line(one['description'], SHOWN)} ({one['file']})"
+        for one in data["skills"]
+    ]
+    lines += [f"left out: {fault}" for fault in data["left_out"]]
+    return Reply(data=data, text="\n".join(lines) or "There are no skills: docs/prompts.md.")
 
 
 @command("mcp", "settings", "Show the session's MCP servers and what they offer.", is_shared=True)

@@ -218,6 +218,25 @@ def test_tools_and_servers(place: Place, serve) -> None:
     assert [rule["tool"] for rule in allowed] == ["mcp__odd__echo", "ticket"]
 
 
+@checks_data("/skills", "sessions skills")
+def test_skills(place: Place, serve) -> None:
+    """The person's own, with their places, and why one is left out."""
+    for name, head in (("release", "description: Make a release"), ("broken", "name: broken")):
+        file = place.home / "skills" / name / "SKILL.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"---\n{head}\n---\nDo it.\n")
+    serve(Text("Hello."))
+    chat = answered(place)
+    found = chat.ask("/skills")["data"]
+    told = [(one["name"], one["description"], one["needs"]) for one in found["skills"]]
+    assert told == [("release", "Make a release", "")]
+    assert found["skills"][0]["file"] == str(place.home / "skills" / "release" / "SKILL.md")
+    (fault,) = found["left_out"]
+    assert fault.startswith(str(place.home / "skills" / "broken" / "SKILL.md"))
+    assert chat.close() == 0
+    assert json.loads(place.run("sessions", "skills", "last", "--json").stdout) == found
+
+
 # Turns, subagents and goals -----------------------------------------------------------------------
 
 
