@@ -100,12 +100,12 @@ def done_by_another(event: Event) -> str:
     """Say what a command of another one did that is seen here: a goal begins, messages are gone."""
     if event["type"] != "result" or not event["ok"]:
         return ""
-    data = event["data"]
+    data, text = event["data"], event["text"]
     if event["name"].startswith("goal"):
         is_told = "ok" in data and data.get("state") == "active"
     else:
-        is_told = bool(data.get("withdrawn"))
-    return f"Elsewhere: {event['text']}" if is_told else ""
+        is_told = event["name"].startswith("queue ") and text.startswith(("Removed", "Discarded"))
+    return f"Elsewhere: {text}" if is_told else ""
 
 
 class HeldNotice:

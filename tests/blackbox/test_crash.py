@@ -97,7 +97,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert follower.wait("queue")["items"] == recovered["items"]
     assert follower.close() == 0
     why = place.run("why", session, "2")
-    assert (why.returncode, "resumed after a crash" in why.stdout) == (0, True), why.stderr
+    assert (why.returncode, "resumed (crash before)" in why.stdout) == (0, True), why.stderr
     assert list(place.processes()) == [later.process.pid]
     assert len(server.requests) == 1
 
@@ -117,7 +117,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert prompts == ["first", "new", "first", "second", "third"]
     assert len(later.seen("tool_started")) == 0
     why = place.run("why", session, accepted[0])
-    assert "resumed after a crash" in why.stdout, why.stderr
+    assert "resumed (crash before)" in why.stdout, why.stderr
 
 
 def test_what_has_streamed_outlives_a_kill(place: Place, serve) -> None:

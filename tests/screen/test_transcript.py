@@ -100,7 +100,7 @@ def test_a_goal_that_another_terminal_set_is_told() -> None:
     """The agent begins to work at it; looking at a goal is of nobody else's interest."""
     told: Any = {"type": "result", "name": "goal", "ok": True, "text": "Goal set: x\nMore."}
     assert done_by_another({**told, "data": {"ok": True, "state": "active"}}) == (
-        "Elsewhere: Goal set: x"
+        "Elsewhere: Goal set: x\nMore."
     )
     for data in ({"state": "active"}, {"ok": True, "state": "paused"}):
         assert not done_by_another({**told, "data": data})
