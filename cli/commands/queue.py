@@ -43,6 +43,7 @@ queue = group("queue", "steersman queue list")
 
 @queue.command("list")
 def queue_list(
+    place: Place = "",
     session: Of = "",
     is_all: Annotated[
         bool, flag("--all", "Include messages whose turn was replaced by another one.")
@@ -51,10 +52,10 @@ def queue_list(
 ) -> None:
     """List the running and queued messages, without changing them.
 
-    Example: steersman queue list --session last
+    Example: steersman queue list last
     """
     with stored(os.environ) as store:
-        row = find_for_listing(store, session)
+        row = find_for_listing(store, _either(place, session))
         data = stored_queue(store, row, is_all=is_all)
     if as_json:
         show_document(data)
@@ -311,13 +312,13 @@ def goal_set(
 
 
 @goal.command("status")
-def goal_status(session: Of = "", as_json: Json = False) -> None:
+def goal_status(place: Place = "", session: Of = "", as_json: Json = False) -> None:
     """Show the progress of the goal, without changing the session.
 
-    Example: steersman goal status --session last
+    Example: steersman goal status last
     """
     with stored(os.environ) as store:
-        row = find_for_listing(store, session)
+        row = find_for_listing(store, _either(place, session))
         record = load_record(store, row.session) if row else SessionRecord()
         if record.goals.is_pursued and row and not store.is_owned(row.session):
             as_found = recovered(record)  # by its next owner

@@ -173,7 +173,10 @@ def find_for_listing(store: Store, name: str) -> SessionRow | None:
     Raises `UsageError` for a name that no session has.
     """
     try:
-        return session_here(store, name)
+        found = session_here(store, name)
+        if not name:
+            warn(f"Of session {found.session}, the newest here:")
+        return found
     except UsageError:
         if name not in ("", "last"):
             raise

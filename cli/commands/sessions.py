@@ -133,8 +133,10 @@ def show_session(session: Session, as_json: Json = False) -> None:
         data = {"session": about, "messages": [encode(message) for message in messages]}
         show_document(redactor.data(data))
         return
-    show(f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}")
-    show(f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}")
+    state = about["result"] or about["state"]
+    show(f"session {about['id']}  {state}  {redactor.line(record.folder)}")
+    model = f"  model {redactor.line(record.model)}" if record.model else ""  # a run has none
+    show(f"agent {redactor.line(record.agent)}{model}")
     show_lines(_message(message, redactor) for message in messages)
 
 
