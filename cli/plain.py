@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable
 
@@ -190,6 +191,10 @@ def terminal_columns() -> int:
     return shutil.get_terminal_size().columns
 
 
+SLOW_START = 2.0
+"""Seconds after which a person is told what a start waits for."""
+
+
 def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Send the message, or every line of the input; wait until no work is left."""
     if options.message:
@@ -208,7 +213,20 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     )
     silence = Silence(err.write if sys.stderr.isatty() else lambda text: None)
     heard = (interface.hear, idle_waiter.hear, silence.hear)
-    with talking(host, open_it, heard, (out, err)) as conversation:
+
+    def open_patiently() -> ChatSession:
+        """Open the session; where its servers take their time, say so."""
+        names = ", ".join(host.config.mcp)
+        said = threading.Timer(SLOW_START, err.write, (f"Waiting for the MCP servers: {names}\n",))
+        said.daemon = True
+        if names:
+            said.start()
+        try:
+            return open_it()
+        finally:
+            said.cancel()
+
+    with talking(host, open_patiently, heard, (out, err)) as conversation:
         interface.own_key = conversation.own_key
         if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")

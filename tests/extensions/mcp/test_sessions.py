@@ -644,3 +644,14 @@ def test_servers_are_tried_from_the_command_line(place: Place) -> None:
         ("ready", True),
         ("failed", False),
     ]
+
+
+def test_a_slow_start_is_said(serve: Begin, place: Place) -> None:
+    """A single message waits for its servers, and says for which before the first has failed."""
+    command = json.dumps(["sleep", "60"])
+    serve(Text("Hello."), rest=f"[mcp.mute]\ncommand = {command}\nstart_timeout = {seconds(4)}\n")
+    ran = place.run("chat", "hi")
+    assert (ran.returncode, ran.stdout) == (0, "Hello.\n"), ran.stderr
+    said = ran.stderr.splitlines()
+    assert said[0] == "Waiting for the MCP servers: mute"
+    assert said[1].startswith("MCP server `mute` cannot be used:")
