@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+
+from ..machines.errors import SteersmanError
 
 ABOUT = {
     "run": "Run a workflow; Ctrl-C interrupts it, and --resume continues it.",
@@ -76,8 +79,36 @@ Model = Annotated[str, option("NAME", "A model of the configuration, or `local`.
 WAYS = ("auto", "queue", "steer", "interrupt")
 Way = Annotated[str, option("WAY", "auto, queue, steer or interrupt.", "--as")]
 Json = Annotated[bool, flag("--json", "Print one JSON document.")]
-Session = Annotated[str, argument("ID", "A session's id, a unique prefix of one, or `last`.")]
-Of = Annotated[str, option("ID", "A session; if left out, the newest of this folder.", "--session")]
+
+
+def _begun(incomplete: str) -> list[tuple[str, str]]:
+    """Complete the id of a session: the newest of the home, with their titles."""
+    from ..gateway.wording.redaction import redactor_of
+    from ..journal.store import RowFilter
+    from .stored import stored
+
+    try:
+        with stored(os.environ) as store:
+            found = store.sessions(RowFilter(begins=incomplete, is_top=True, most=_COMPLETED))
+    except SteersmanError:
+        return []
+    redactor = redactor_of(os.environ)
+    return [(row.session, redactor.line(row.name or row.title)) for row in found if row.seq]
+
+
+_COMPLETED = 50
+"""Sessions that the completion of a shell offers."""
+Session = Annotated[
+    str,
+    argument("ID", "A session's id, a unique prefix of one, or `last`.", autocompletion=_begun),
+]
+Of = Annotated[
+    str,
+    option(
+        *("ID", "A session; if left out, the newest of this folder.", "--session"),
+        autocompletion=_begun,
+    ),
+]
 
 Options = TypeVar("Options")
 

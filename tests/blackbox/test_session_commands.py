@@ -255,3 +255,17 @@ def test_a_session_in_which_nothing_was_said_is_in_no_list(place: Place, serve) 
     chat.wait("turn_ended")
     assert chat.close() == 0
     assert chat.session in place.run("sessions", "list").stdout
+
+
+def test_a_shell_completes_a_session(place: Place, serve) -> None:
+    """Wherever one is named: its id, with what was said first beside it, where the shell shows that."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.send("name the planets")
+    chat.wait("turn_ended")
+    for words in ("sessions show ", "queue list --session "):
+        place.environ["_STEERSMAN_COMPLETE"] = "complete_zsh"
+        place.environ["_TYPER_COMPLETE_ARGS"] = f"steersman {words}"
+        assert f'"{chat.session}":"name the planets"' in place.run().stdout
+    del place.environ["_STEERSMAN_COMPLETE"]
+    assert chat.close() == 0
