@@ -127,7 +127,6 @@ def _live_state(client: SessionClient, session: str) -> dict[str, Any]:
 
 def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, Any]:
     state, usage = child.get("state", "working"), own.get("usage", {})
-    end = now if state in AT_WORK else child.get("since", now)
     return {
         "name": child["name"],
         "id": child["session"],
@@ -135,11 +134,18 @@ def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, A
         "relation": child["relation"],
         "state": state,
         "task": child["task"],
-        "elapsed": round(max(0.0, end - child.get("started", now)), 3),
+        "elapsed": round(_worked(own, now), 3),
         "steps": sum(turn.get("step", 0) for turn in own.get("turns", {}).values()),
         "tokens": usage.get("input", 0) + usage.get("output", 0),
         "reason": child.get("reason") or child.get("cause") or None,
     }
+
+
+def _worked(own: dict[str, Any], now: float) -> float:
+    """Return for how many seconds a subagent's turns have run; not those in which it was stopped."""
+    turn = own.get("turns", {}).get(own.get("turn"), {})
+    is_running = bool(turn) and not turn.get("ended")
+    return own.get("seconds", 0.0) + (max(0.0, now - turn["started"]) if is_running else 0.0)
 
 
 def draw_agents(agents: list[dict[str, Any]]) -> str:
