@@ -105,7 +105,11 @@ Session = Annotated[
 Of = Annotated[
     str,
     option(
-        *("ID", "A session; if left out, the newest of this folder.", "--session"),
+        *(
+            "ID",
+            "A session; if left out, the one of this folder: open, or the newest.",
+            "--session",
+        ),
         autocompletion=_begun,
     ),
 ]

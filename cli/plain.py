@@ -102,7 +102,10 @@ class PlainInterface:
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
             case "saved_queues" if self._is_one_shot:
                 name = event["saved"][0]["session"]
-                self._aside(f"A saved queue waits: `steersman chat --resume {name}`")
+                is_one = len(event["saved"]) == 1 and not event.get("more")
+                what = "A saved queue waits" if is_one else "Saved queues wait, the newest"
+                rest = "" if is_one else "; `steersman queue restore --list` has all"
+                self._aside(f"{what}: `steersman chat --resume {name}`{rest}")
             case "saved_queues":
                 self._announced |= {found["session"] for found in event["saved"]}
                 self._aside(announce_saved(event, time.time(), can_utf8=self._can_utf8))

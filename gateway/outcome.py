@@ -16,6 +16,7 @@ from ..journal.codec import decode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record
 from ..journal.store import Store
+from ..journal.turn_record import TurnRecord
 from ..machines import protocol as m
 from ..machines.conversation import Usage
 from ..machines.errors import SteersmanError, StoreError, UnknownSession
@@ -198,8 +199,16 @@ def _outcome(
         found.turn,
         answers.get(found.turn, "") if state in _OF_A_TURN else "",
         turn.usage if turn is not None else Usage(),
-        str((turn.reason if turn is not None and state == "failed" else "") or found.why),
+        str((turn.reason if turn is not None and state == "failed" else "") or found.why)
+        or _refused(turn),
     )
+
+
+def _refused(turn: TurnRecord | None) -> str:
+    """Say which calls of a turn were not allowed: its agent may speak as if they had been done."""
+    calls = turn.calls.values() if turn is not None else ()
+    names = [call.tool for call in calls if call.state == "denied"]
+    return f"not allowed, and so not done: {', '.join(names)}" if names else ""
 
 
 def last_answer(record: SessionRecord) -> str:

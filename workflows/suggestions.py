@@ -119,6 +119,7 @@ ALIASES = {
     "permissions.allow": "permissions.rules",
     "permissions.ask": "permissions.rules",
     "permissions.deny": "permissions.rules",
+    "permissions.mode": "permission_mode",
     "providers": "models",
     "queue": "auto_queue",
     "tool_output_limit": "tools.output_limit",

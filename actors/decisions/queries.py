@@ -151,10 +151,10 @@ def before_turn(record: SessionRecord, turn: str) -> str:
 def not_open(record: SessionRecord) -> str:
     """Say why a session that no program runs carries out no order, and what can be done."""
     if record.run is None:
-        return m.NOT_OPEN.format("chat", record.id)
+        return m.NOT_OPEN.format(record.id)
     if record.run.state in RUN.final:
         return f"the run is over: {m.ANOTHER_RUN.format(record.id)}"
-    return m.NOT_OPEN.format("run", record.id)
+    return m.RUN_NOT_OPEN.format(record.id)
 
 
 def resumed_turns(record: SessionRecord, name: str) -> tuple[str, ...]:

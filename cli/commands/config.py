@@ -221,7 +221,7 @@ def trust_files(
     ] = None,
     is_list: Annotated[bool, flag("--list", "List the trusted folders.")] = False,
     is_forget: Annotated[bool, flag("--forget", "No longer trust the folder.")] = False,
-    yes: Annotated[bool, flag("--yes", "Don't ask, only show.")] = False,
+    yes: Annotated[bool, flag("--yes", "Don't ask: trust what is shown.")] = False,
     as_json: Json = False,
 ) -> int:
     """Show what a folder's steersman.toml would be allowed, and trust its present content.

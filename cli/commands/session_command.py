@@ -19,10 +19,10 @@ import typer
 
 from ...gateway.commands.command import Command, CommandCall, Parameter
 from ...gateway.events.contract import ReceiptEvent
-from ...gateway.home.home import find_in, named_session
+from ...gateway.home.home import find_in, named_session, whole_row
 from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import rejected_text
-from ...journal.store import SessionRow, Store
+from ...journal.store import RowFilter, SessionRow, Store
 from ...machines.errors import UsageError
 from ...workflows.home_folder import expanded
 from ...workflows.paths import Paths
@@ -155,13 +155,22 @@ def run_on(session: str, call: CommandCall, *, as_json: bool) -> int:
     return show_receipt(receipt, as_json=as_json)
 
 
-def session_here(store: Store, name: str) -> SessionRow:
-    """Find a session; without a name the newest of this folder, else the newest of all.
+_LOOKED_AT = 50
+"""Sessions of a folder among which one is looked for that a program has open."""
 
-    Raises `UsageError`.
+
+def session_here(store: Store, name: str) -> SessionRow:
+    """Find a session; without a name that of this folder, else the newest of all.
+
+    Of those of the folder it is the newest that a program has open, else the newest. Raises `UsageError`.
     """
     if name:
         return named_session(store, name)
+    owned = store.owners()
+    newest = RowFilter(folder=str(Path.cwd()), is_top=True, most=_LOOKED_AT if owned else 1)
+    for row in store.sessions(newest):
+        if row.session in owned:
+            return whole_row(store, row)
     with suppress(UsageError):
         return find_in(store, "last", Path.cwd())
     return find_in(store, "last")

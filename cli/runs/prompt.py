@@ -316,6 +316,8 @@ def _send(text: str, watch: RunWatch, conversation: RunSession, screen: RunScree
     question = screen.questions.first
     if question is not None and answer_question(conversation, question, text):
         screen.questions.drop(question)
+    elif question is not None and question["kind"] != "ask" and not text.startswith("/"):
+        _write("A call waits for an answer, so this was not sent: /steer TEXT sends a message.\n")
     elif (reply := conversation.say(text)) is not None and reply.leaves:
         if not isinstance(conversation, SessionClient):
             return True

@@ -18,7 +18,7 @@ from ...gateway.events.contract import ChangedEvent, Event, RunEndedEvent, StepE
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
-from ..exit_codes import FAILED, OF_RUNS, UNANSWERED
+from ..exit_codes import DONE, FAILED, OF_RUNS, UNANSWERED
 from ..json_lines import Lines, talking_json
 from ..signals import SignalExit, leave_through
 from ..streams import CHUNK, Printer, is_in_background, split_lines
@@ -38,10 +38,13 @@ class RunWatch:
         self.conversation: RunSession | None = None
         self.on_stop: Callable[[], None] = lambda: None
         self._is_stopping = False
+        self._has_unanswered = False
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
         self.idle_waiter.hear(event)
+        if event["type"] == "tool_ended" and event.get("unanswered"):
+            self._has_unanswered = True
         if event["type"] == "run_ended" and "parent" not in event:
             self.ended = event
             self.idle_waiter.pause = SHORT
@@ -82,13 +85,16 @@ class RunWatch:
 
     @property
     def exit_code(self) -> int:
-        """How the run ended: every step succeeded, one failed, or it was interrupted."""
+        """How the run ended: every step succeeded, one failed, or it was interrupted.
+
+        A question of an agent that nobody could answer counts as one of a step: its work may be missing.
+        """
         if self.idle_waiter.is_broken or self.ended is None:
             return FAILED
         has_failed = self.ended["status"] == "failed"
         if has_failed and any(step.get("unanswered") for step in self.ended["steps"]):
             return UNANSWERED
-        return OF_RUNS[self.ended["status"]]
+        return OF_RUNS[self.ended["status"]] or (UNANSWERED if self._has_unanswered else DONE)
 
 
 MOST_FILES = 8
@@ -107,12 +113,14 @@ _FAILURES = {"failed": "failed", "unknown": "unknown", "retrying": "again", "blo
 
 
 def event_line(event: Event) -> str:
-    """Return a line for a failed, repeated, lost or blocked step, an error or a notice; else empty."""
+    """Return a line for a failed, repeated, lost or blocked step, a refusal, an error or a notice."""
     match event["type"]:
         case "step" if event["state"] in _FAILURES:
             name = event.get("item")
             item = "" if name is None else f" {name}"
             return f"{_FAILURES[event['state']]}: {event['step']}{item}{reason_text(event)}"
+        case "tool_ended" if event.get("unanswered"):
+            return f"refused: {event['tool']}: {clean(event.get('reason') or '')}"
         case "error":
             return f"steersman: {event['text']}"
         case "notice":

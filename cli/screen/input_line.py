@@ -182,6 +182,10 @@ class LineStart:
         return question
 
 
+_ANSWERS = ("y", "yes", "a", "always", "e", "n", "no")
+"""First words of a line that was begun as an answer."""
+
+
 class InputLine:
     """The input line of the prompt, and what is sent from it; used in the prompt's thread.
 
@@ -233,6 +237,10 @@ class InputLine:
             if (answer := answering(question, text, keys)) is not None:
                 self.buffer.reset()
                 self._answer(question, quoted(answer, text))
+                return
+        if begun_under and explicit == "auto" and text.split()[0].casefold() in _ANSWERS:
+            if all(question["id"] != begun_under for question in self._screen.questions.all):
+                self._screen.write("That question is closed. Enter again sends this as a message.")
                 return
         if text in PICKED and self._choices is not None:
             self._offer(text, self._choices)

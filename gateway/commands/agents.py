@@ -144,8 +144,9 @@ def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, A
 def _worked(own: dict[str, Any], now: float) -> float:
     """Return for how many seconds a subagent's turns have run; not those in which it was stopped."""
     turn = own.get("turns", {}).get(own.get("turn"), {})
+    done: float = own.get("seconds", 0.0)
     is_running = bool(turn) and not turn.get("ended")
-    return own.get("seconds", 0.0) + (max(0.0, now - turn["started"]) if is_running else 0.0)
+    return done + (max(0.0, now - turn["started"]) if is_running else 0.0)
 
 
 def draw_agents(agents: list[dict[str, Any]]) -> str:

@@ -120,12 +120,13 @@ def goal_data(record: SessionRecord) -> dict[str, Any]:
 
 
 def _change(client: SessionClient, order: m.ChangeGoal, text: str) -> Reply:
+    used = _view(client).get("turns_total")
     answer = client.ask(order)
     if not answer.get("ok"):
         return _refused(answer)
     data = {**_view(client), **answer}
     if order.op == "resume":
-        used, most = data.get("turns_total"), data.get("max_turns")
+        most = data.get("max_turns")
         text = f"{text}: {most} more turns, {used} were taken before."
     if order.op == "clear" and data["next"]:
         text += f" {len(data['next'])} in line: /goal resume begins the next."
@@ -214,7 +215,7 @@ def _head(data: dict[str, Any]) -> list[str]:
     if data["max_minutes"] is not None:
         lines.append(f"minutes: {data['minutes_used']:.1f} of {data['max_minutes']:g}")
     if data["state"] == "paused":
-        why, detail = REASONS.get(data["reason"], data["reason"]), data["detail"]
+        why, detail = REASONS.get(data["reason"], data["reason"]), data["detail"] or ""
         if data["reason"] == "user" and detail:
             why, detail = detail, ""
         lines.append(f"paused: {why}{detail and f' ({detail})'}. /goal resume continues.")

@@ -23,6 +23,7 @@ from ..wording.acknowledgement import waiting_text
 from ..wording.formats import age, item_line, one_line, removed_text
 from .command import Argument, Reply, command
 
+RESUME_ONE = "`/queue resume ID` continues it, and then all commands are about it"
 WAYS = ("--merge", "--replace", "--keep")
 Merge = Annotated[bool, Argument("--merge")]
 Replace = Annotated[bool, Argument("--replace")]
@@ -109,7 +110,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
 )
 def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     """Withdraw all saved messages, of this session or of a named one."""
-    found = _meant(client, session)
+    found = _meant(client, session, "`/queue discard ID` deletes it")
     if isinstance(found, Reply):
         return found
     if found is not None:
@@ -239,11 +240,11 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
     return Reply(data=data, text="\n".join(lines) or "No session has a saved queue.")
 
 
-def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
+def _meant(client: SessionClient, name: str, way: str = RESUME_ONE) -> Saved | Reply | None:
     """Find the saved queue that a command means; none for that of this session.
 
     Without the id of a session, it is the one that was announced to a new session in which no message was
-    sent yet; of several a person has to choose.
+    sent yet; of several a person has to choose: `way` says how.
     """
     saved_queues = client.host.upkeep.saved_queues
     if not name or (name.isdecimal() and len(name) < SHORTEST_ID):
@@ -251,8 +252,7 @@ def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
         if len(offered) < 2:
             return offered[0] if offered else None
         saved = [found.view() for found in offered]
-        way = "Say which one by its id: `/queue resume ID` continues it."
-        lines = [*choices(saved, time.time()), way]
+        lines = [*choices(saved, time.time()), f"Say which one by its id: {way}."]
         data = {"reason": "several", "saved": saved}
         return Reply(ok=False, data=data, text="\n".join(lines))
     try:

@@ -143,7 +143,8 @@ def end_of_turn(store: Store, row: SessionRow, turn: str) -> int:
         is_found = entry.turn == wanted
         known.append(entry.turn)
     if not is_found:
-        has = f"its turns are {known[0]} to {known[-1]}" if known else "it has had none yet"
+        none = "it has had none of its own yet"
+        has = f"its turns are {known[0]} to {known[-1]}" if known else none
         raise UsageError(f"session `{row.session}` has no turn `{turn}`", has)
     return row.seq
 

@@ -220,6 +220,11 @@ def test_sessions_are_found_by_folder_and_by_name(place: Place, serve) -> None:
     assert elsewhere.close() == 0
     assert listed(place)["session"] == here.session
     assert listed(place, "--session", "last")["session"] == elsewhere.session
+    there = place.chat()
+    there.wait("session_started")
+    assert place.run("sessions", "fork", here.session).returncode == 0
+    assert listed(place)["session"] == there.session  # it is open: that is the one that is meant
+    assert there.close() == 0
     assert place.run("queue", "list", "--session", "nope").returncode == 2
     assert place.run("send", "last", "x", "--as", "nonsense").returncode == 2
 

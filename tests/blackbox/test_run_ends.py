@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from blackbox.terminal import Terminal
 from support.driver import COMMAND, Chat, Gate, Place
-from support.model_server import Text
+from support.model_server import Text, shell
 from support.patience import seconds
 from support.served import Served
 
@@ -212,6 +212,16 @@ def test_a_question_that_nobody_can_answer_has_an_exit_code(place: Place) -> Non
     )
     ran = place.run("run", "ask.toml")
     assert (ran.returncode, "no person can be asked" in ran.stdout + ran.stderr) == (4, True)
+
+
+def test_a_call_that_nobody_could_allow_is_no_success(place: Place, serve: Any) -> None:
+    """The agent speaks as if it were done; the run says what was refused, and ends with 4."""
+    serve(shell("make deploy"), Text("Deployed."))
+    step = '[[step]]\nid = "one"\nprompt = "deploy it"\n'
+    (place.folder / "one.toml").write_text(f'[workflow]\nname = "one"\n{step}')
+    ran = place.run("run", "one.toml")
+    assert (ran.returncode, "one done" in ran.stdout) == (4, True), ran.stderr
+    assert "refused: shell: it needs permission" in ran.stderr
 
 
 def test_a_step_behind_a_blocked_one_says_so(place: Place) -> None:
