@@ -140,11 +140,11 @@ def _list_saved(*, as_json: bool) -> None:
                 saved.append(read_saved(store, row))
             except StoreDamaged as fault:
                 warn(f"{fault.message} (`steersman home check` says more)")
-    found = [queue.view() for queue in saved if queue.items]
+    found = [queue.view() for queue in saved if not queue.is_empty]
     lines: list[str] = []
     for view in found:
         lines.append(f"{view['session']}  {view['folder']}")
-        lines += [f"  {item_line(item)}" for item in view["items"]]
+        lines += [f"  {line}" for line in saved_queue.saved_lines(view)]
     said = "\n".join(lines) or "No session has a saved queue."
     show_either({"saved": found}, said, as_json)
 

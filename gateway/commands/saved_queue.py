@@ -15,6 +15,7 @@ from ...machines.permission_mode import mode_named
 from ...ports.tools.text import counted
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
+from ..events.contract import SavedQueueView
 from ..home.home import SHORTEST_ID, find_in, refuse_run
 from ..views.permission import MODES
 from ..views.queue_file import read_file, write_file
@@ -206,12 +207,17 @@ def waits_here(client: SessionClient) -> str:
 def saved_list(found: Saved) -> Reply:
     """List a saved queue where the session's own is asked for."""
     data: dict[str, Any] = {**found.view(), "state": "held"}
-    lines = [f"Saved by session {found.row.session}:", *(item_line(item) for item in data["items"])]
-    lines += [f"[INTERRUPTED] subagent {name}" for name in found.children]
+    lines = [f"Saved by session {found.row.session}:", *saved_lines(found.view())]
     if found.children or any(item.state != "offered" for item in found.items):
         lines.append("Held. /queue resume runs them.")
     lines += offered_lines(data["items"])
     return Reply(data=data, text="\n".join(lines))
+
+
+def saved_lines(view: SavedQueueView) -> list[str]:
+    """Return a line for each message of a saved queue, and for each subagent that goes on with it."""
+    stopped = (f"[INTERRUPTED] subagent {name}" for name in view.get("children", ()))
+    return [*map(item_line, view["items"]), *stopped]
 
 
 def offered_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -232,10 +238,9 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
     saved, now, lines = saved_queues.saved(), time.time(), list[str]()
     for queue in saved:
         ago = age(max(0.0, now - queue.row.updated))
-        lines.append(
-            f"{queue.row.session}  {counted(len(queue.items), 'item')}, {ago}  {queue.row.folder}"
-        )
-        lines += [f"  {item_line(item)}" for item in queue.view()["items"]]
+        count = counted(len(queue.items) + len(queue.children), "item")
+        lines.append(f"{queue.row.session}  {count}, {ago}  {queue.row.folder}")
+        lines += [f"  {line}" for line in saved_lines(queue.view())]
     data = {"saved": [queue.view() for queue in saved]}
     return Reply(data=data, text="\n".join(lines) or "No session has a saved queue.")
 
