@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.driver import Chat, Place
-from support.model_server import Hang, ModelServer, Status, Text, Tools
+from support.model_server import Door, Hang, ModelServer, Status, Text, Tools
 from support.patience import seconds
 
 WINDOW = "context_window = 16000"
@@ -81,7 +81,8 @@ def test_older_turns_are_summed_up_when_the_window_is_nearly_full(
 @pytest.mark.checks_data("/compact")
 def test_compact_at_will(place: Place, serve) -> None:
     """At once when nothing runs, after the turn when one does; what a person wants of it is heard."""
-    server = serve(SUMMARY, Text("Fine.", pause=0.05))
+    door = Door()
+    server = serve(SUMMARY, Text("Fine."), Text("Fine.", door=door), Text("Fine."))
     chat = place.chat()
     assert not chat.ask("/compact")["ok"]
     talk(chat, "one")
@@ -91,7 +92,10 @@ def test_compact_at_will(place: Place, serve) -> None:
     chat.send("two")
     chat.wait("text")
     assert chat.ask("/compact")["data"]["runs"] is False
-    chat.send("/compact", {"text": "three", "as": "queue"})
+    assert chat.ask("/compact")["data"]["runs"] is False
+    chat.send({"text": "three", "as": "queue"})
+    chat.wait("accepted", text="three")
+    door.open()
     chat.wait("compacted")
     assert chat.close() == 0
     assert chat.seen("notice", text="Not summed up: there are no messages since the last summary.")
