@@ -184,7 +184,7 @@ def find_for_listing(store: Store, name: str) -> SessionRow | None:
     try:
         found = session_here(store, name)
         if not name:
-            warn(f"Of session {found.session}, the newest here:")
+            warn(f"Of session {found.session}, that of this folder:")
         return found
     except UsageError:
         if name not in ("", "last"):

@@ -236,6 +236,24 @@ def test_enter_answers_only_what_was_asked_when_the_line_was_begun(
     doors[1].open()
 
 
+def test_an_answer_under_a_card_that_is_gone_is_no_message(stage: Stage, opened: Open) -> None:
+    """Somebody else has answered: Enter says so, and a second one sends what was typed."""
+    stage.agent.when("work", uses(call("shell", command="touch there")), says("Done."))
+    terminal = opened()
+    terminal.types("work")
+    terminal.has("May `shell` run?")
+    terminal.waits(lambda: is_lit(terminal))
+    terminal.types("no thanks", end="")
+    terminal.has_line("no thanks")
+    assert stage.place.run("sessions", "answer", "last", "q1", "allow").returncode == 0
+    terminal.shows("Done.")
+    terminal.presses("\r")
+    terminal.shows("That question is closed. Enter again sends this as a message.")
+    terminal.has_line("no thanks")
+    terminal.presses("\r")
+    terminal.shows("▌ no thanks")
+
+
 @pytest.mark.nightly
 def test_three_widths_of_always(stage: Stage, opened: Open) -> None:
     """`a` allows a program with its subcommand, `e` every edit in the folder; each says so, and holds."""
