@@ -105,11 +105,9 @@ Session = Annotated[
 Of = Annotated[
     str,
     option(
-        *(
-            "ID",
-            "A session; if left out, the one of this folder: open, or the newest.",
-            "--session",
-        ),
+        "ID",
+        "A session; if left out, the one of this folder: open, or the newest.",
+        "--session",
         autocompletion=_begun,
     ),
 ]

@@ -9,7 +9,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.output import DummyOutput
 from support.patience import seconds
 
-from steersman.cli.runs.prompt import LinesAbove
+from steersman.cli.runs.prompt import LinesAbove, RunScreen
 
 
 class Kept(DummyOutput):
@@ -58,3 +58,26 @@ def test_lines_outlive_the_prompt_that_was_to_print_them(is_closed: bool) -> Non
             asked.app = prompt
             lines.write("the last line\n")
         assert output.text == "the last line\n"
+
+
+def test_a_question_says_whose_it_is() -> None:
+    """Several agents of a run may ask: the oldest question is shown, with the name of who asks."""
+    screen = RunScreen(lambda text: None, can_utf8=True)
+    events: list[Any] = [
+        {"type": "child_started", "session": "r", "name": "a-2", "task": "x", "id": "r-2"},
+        {
+            **{
+                "type": "question",
+                "session": "r-2",
+                "parent": "r",
+                "id": "q-t1.s1.c1",
+                "turn": "t1",
+            },
+            **{"kind": "permission", "tool": "shell", "arguments": {"command": "true"}},
+            **{"options": ["allow", "always", "deny"], "step": None, "default": None},
+        },
+    ]
+    assert screen.ask_text() == ""
+    for event in events:
+        screen.hear(event)
+    assert screen.ask_text().startswith("a-2 asks for\nshell: true\nMay it run? [y]es")

@@ -113,6 +113,21 @@ def test_harmless_project_needs_no_trust(load_with: Load) -> None:
     assert notice.endswith("/steersman.toml sets `auto_queue.show_queue_on_input`")
 
 
+def test_prompts_that_do_not_count_are_named(load_with: Load, paths: Paths, project: Path) -> None:
+    """Before the folder is trusted, and after a change; a folder without any has no notice."""
+    assert load_with().notices == ()
+    file = project / ".steersman" / "prompts" / "fix.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("Fix it.")
+    rest = "its prompts, skills and workflows are not used, `steersman trust` uses them"
+    assert load_with().notices == (f"{project}/.steersman is not trusted: {rest}",)
+    trust(paths, project)
+    assert load_with().notices == ()
+    file.write_text("Fix it at once.")
+    told = f"{project}/.steersman has changed since it was trusted: {rest}"
+    assert load_with().notices == (told,)
+
+
 def test_nothing_to_trust(paths: Paths, project: Path) -> None:
     """To trust a folder without a project file is an error that names the file."""
     with pytest.raises(ConfigError, match=r"steersman\.toml: can't be trusted"):
