@@ -115,14 +115,10 @@ def given_in(name: str, task: str) -> dict[str, Any]:
 
 
 def chosen(options: Sequence[str], said: str) -> str | None:
-    """Return the option that an answer means, by its text or a beginning of it, or by its number.
-
-    None if it means none, or might mean several.
-    """
+    """Return the option that an answer means, by its text or number; none if it means none."""
     if not options:
         return said
     by_number = {str(number): option for number, option in enumerate(options, 1)}
     by_word = {option.casefold(): option for option in options}
     word = said.strip().casefold()
-    begun = [option for key, option in by_word.items() if word and key.startswith(word)]
-    return by_word.get(word) or by_number.get(word) or (begun[0] if len(begun) == 1 else None)
+    return by_word.get(word) or by_number.get(word)
