@@ -54,6 +54,8 @@ _OF_SUBAGENT = (e.SessionOpened, e.SessionFinalized, e.QuestionAsked, e.StepAske
 """Entries of a subagent that have hook calls of their own."""
 LAST = ("session_suspend", "session_finalize")
 _RESTARTS = (e.Recovered, e.SessionResumed)
+_SILENT = (HookRan, e.PolicyChanged)
+"""With these, waiting calls do not begin: a start may note that the model is elsewhere."""
 
 
 # External agents ----------------------------------------------------------------------------------
@@ -155,7 +157,7 @@ class HookObserver(Observer):
             is_passed_on = isinstance(entry, _OF_SUBAGENT)
         else:
             is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
-            is_passed_on = not isinstance(entry, HookRan) and not is_due
+            is_passed_on = not isinstance(entry, _SILENT) and not is_due
         if not is_passed_on:
             return None
         call = hook_call(entry, seq, time, record)

@@ -97,11 +97,6 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
             f"there is no workflow `{name}`",
             f"`steersman chat {shlex.quote(name)}` asks an agent; `run` runs a workflow's file",
         )
-    if ours and not counts(paths, folder, BESIDE):
-        raise UsageError(
-            f"the workflow `{name}` of this folder is not known by its name: the folder is not trusted",
-            f"`steersman trust` trusts it, `steersman run {file}` runs the file",
-        )
     raise UsageError(
         f"there is no workflow `{name}`",
         did_you_mean(
