@@ -4,24 +4,34 @@ A model of one or two billion parameters calls tools badly, and writes a short f
 is sent with the files that it is about (the tool `survey`), the model prints each file that it changes,
 and its blocks become calls of `write`, which are journalled, permitted and can be taken back like any
 other. Where tests are spoken of, or a file that was there is changed, the folder's tests are run, and a
-failure is told. What comes next is read from the conversation alone, so that a turn goes on after a crash
-like any other.
+failure is told, each time in another way: the same words give the same answer.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
-from ...machines.value import Value
-from ..tools.survey import SURVEY, TESTS
-from .fragments import merged, repaired
+from ...machines.pattern import lazy_pattern
+from ..tools.survey import DATA, SURVEY
+from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
+from .fragments import merged, repaired, with_function, without_body
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
 from .said_calls import calls_in
+from .said_files import (
+    ENDINGS,
+    PATH,
+    blocks,
+    commands_in,
+    is_test,
+    known_path,
+    placed,
+    scripts_in,
+)
+from .turn_view import MAKES, MENDS, MOVES, VERSION, Round, TurnView, is_named
 
 PROMPT = """\
 You answer questions about files and change files. You are given files of the folder.
@@ -38,41 +48,42 @@ answer in words."""
 TOOLS = (SURVEY, "read", "search", "write", "shell")
 """The tools of the profile; the model itself is told of none."""
 
-ROUNDS = 3
-"""Answers with files in a turn: the second one, and a third, after a failure."""
 LOOKS = 3
-"""Answers with other calls in a turn."""
-_TAIL = 1200  # characters of a failure that are told
+"""Answers with other calls than `write` in a turn."""
 _OUTPUT = 2000  # characters of a command's output
 _EARLIER = 500  # characters of a message of an earlier turn
 _TEST_SECONDS = 60
 
-REMARKS = ("[No progress]", "[Facts]")
-"""Begin what the program itself says to the model."""
+_TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".ini")
+_DOCUMENTS = (".md", ".txt", ".rst")
+_SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
-_EVERYWHERE = re.compile(
-    r"\b(every ?where|all over|every|all|each|rename|bump|refers?|replace|instead of)\b", re.I
+_SCRIPT = (
+    "To look into {names}, or to make something of all its lines, print one short Python script in a "
+    "```python block, which is run in the folder, and nothing else.\n\n"
 )
-"""A request that may be about several files; for one that is, what is left over is looked for."""
-_WORDS = re.compile(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
-_AGAIN = "Say in one sentence what is wrong, then print the path and the whole corrected file."
-_PART = (
-    "Only a part of {names} is shown. To look into it, or to make something of all its lines, print one "
-    "short command (of grep, sort, awk or python3 -c) in a ```sh block, and nothing else.\n\n"
-)
-_MOVES = re.compile(r"\b(rename|move|delete|remove)\b.{0,200}?[\w/-]\.\w{1,5}\b", re.I)
 _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
     "```sh block, and nothing else.\n\n"
 )
-_MENDS = re.compile(r"\b(fix|bugs?|fails?|failing|broken)\b", re.I)
-_SPEAKS_OF_TESTS = re.compile(r"\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b", re.I)
-_MAKES = re.compile(r"\b(write|create|make|add|put|convert|generate|save)\b", re.I)
 _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
     "a fenced block."
 )
-_EXIT = re.compile(r"\[exit code (-?\d+)\]\s*$")
+_AGAIN = "Say in one sentence what is wrong, then print the path and the whole corrected file."
+_REWRITE = (
+    "This is not right yet. Rewrite {names} without the fault: change what is needed, then print the "
+    "whole file."
+)
+_FUNCTION = "Write the function {name}. Print only it, in a fenced block."
+_STEPS = (
+    "Compute step by step, in at most five lines, what the code does in this case, and what it should "
+    "do. Then print {names} with the whole corrected code."
+)
+_FAILED = "A first try failed:\n"
+_SIMPLY = "Do it in a simple and general way."
+_MIND = "Mind that this must hold, too:\n{cases}\n\nPrint only {names}, in a fenced block."
+_PLAN = "First say in at most five lines, step by step, how this is done. Then print the script."
 
 
 Calls = tuple[tuple[str, Mapping[str, Any]], ...]
@@ -88,7 +99,7 @@ class BlocksDialect(WrappedModel):
         if SURVEY not in names or request.is_plain or request.response_schema is not None:
             plain = replace(request, tools=(), messages=tuple(spoken(request.messages)))
             return await self.inner.answer(plain, listener)
-        state = TurnView(request.messages)
+        state = SmallTurn(request.messages)
         step = state.next_step()
         if step is None:
             look = _requests(((SURVEY, {"request": state.request}),), request)
@@ -122,140 +133,144 @@ def _requests(calls: Calls, request: ModelRequest) -> tuple[ToolRequest, ...]:
 # What comes next ----------------------------------------------------------------------------------
 
 
-class _Round(Value):
-    """An answer of the model in this turn, and each of its calls with the result."""
-
-    text: str
-    pairs: tuple[tuple[ToolRequest, str], ...]
-
-    @property
-    def writes(self) -> bool:
-        """Whether a call of it writes a file."""
-        return any(call.tool == "write" for call, _ in self.pairs)
-
-
-class TurnView:
-    """One turn as its messages show it: the request, what was looked at, and what the model did.
-
-    `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
-    is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last.
-    """
-
-    def __init__(self, messages: Sequence[ChatMessage]) -> None:
-        start = _start_of_turn(messages)
-        self._earlier, turn = messages[:start], messages[start:]
-        results = {said.call: said.text for said in turn if said.role == "tool"}
-        asked = [said.text for said in turn if said.role == "user"]
-        self.request = "\n".join(text for text in asked if not text.startswith(REMARKS))
-        self._remarks = _remarks(turn)
-        answers = [said for said in turn if said.role == "assistant" and said.tool_calls]
-        rounds = [
-            _Round(
-                text=said.text,
-                pairs=tuple((call, results.get(call.call, "")) for call in said.tool_calls),
-            )
-            for said in answers
-        ]
-        looks = [[text for call, text in each.pairs if call.tool == SURVEY] for each in rounds]
-        surveys = [
-            text for each, of in zip(rounds, looks, strict=True) if not each.text for text in of
-        ]
-        survey = surveys[-1] if surveys else ""
-        shown, _, last = survey.rpartition("\n")
-        self.tests = last.removeprefix(TESTS) if last.startswith(TESTS) else ""
-        self._shown = shown.rstrip() if self.tests else survey
-        self.files = _files_in(survey)
-        self._before = _files_in(surveys[0]) if len(surveys) > 1 else None
-        self.rounds = [each for each in rounds if each.text]
-        at = max((number for number, found in enumerate(looks) if found), default=-1)
-        self._since = [
-            each
-            for each in rounds[at + 1 :]
-            if each.text and not all(self._is_test(call) for call, _ in each.pairs)
-        ]
-        runs = [text for each in rounds for call, text in each.pairs if self._is_test(call)]
-        self.tested = runs[-1] if runs else None
-        newest = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
-        self._is_surveyed = any(
-            call.tool == SURVEY for said in turn[newest:] for call in said.tool_calls
-        )
-
-    def _is_test(self, call: ToolRequest) -> bool:
-        return call.tool == "shell" and call.arguments.get("command") == self.tests
-
-    @property
-    def _hint(self) -> str:
-        """Say for what a command is needed: to look into files that are shown in part, or to move one."""
-        if not self.rounds and _MOVES.search(self.request):
-            return _MOVE
-        long = [path for path, text in self.files.items() if text is None]
-        names = [f"`{path}`" for path in long if path.rpartition("/")[2] in self.request]
-        return _PART.format(names=" and ".join(names[:3])) if names else ""
+class SmallTurn(TurnView):
+    """What comes next in a turn, and in which words the model is asked for it."""
 
     def next_step(self) -> tuple[ChatMessage, ...] | str | None:
         """Return what to ask the model, what to say to end the turn, or none to look at the files."""
-        if not self._is_surveyed:
+        if not self.is_surveyed:
             return None
         if not self.rounds:
             return self._conversation()
         last = self.rounds[-1]
-        if not last.writes and self._since and _MOVES.search(self.request) and not self._remarks:
-            return None
-        if _has_passed(self.tested) and not (last.writes or self._since or self._remarks):
+        fault = self.fault_of(last)
+        is_check = self.is_test_run(last)
+        if not (last.writes or is_check):
+            return self._after_command(last)
+        if is_check and has_passed(self.tested) and not (self.since or self.remarks):
             return f"Nothing was changed; `{self.tests}` passes."
-        if not last.writes or self._remarks:
+        may_try = self.may_try
+        if self.remarks and not may_try:
             return self._conversation()
-        fault = self._fault(last)
-        if sum(each.writes for each in self.rounds) < ROUNDS:
-            if self._since and (fault or _EVERYWHERE.search(self.request)):
-                return None
-            if not self._since and (fault or self._left_over()):
-                return self._conversation()
-        runs = [result for call, result in last.pairs if self._is_test(call)]
+        if self.since and (may_try or self.is_wide):
+            return None
+        if may_try or self.left_over() or not (last.writes or fault):
+            return self._conversation()
+        runs = [result for call, result in last.pairs if self.runs_tests(call)]
         if fault or not runs:
             return fault or "Done."
-        how = "passes" if _has_passed(runs[-1]) else "was not run to its end"
+        how = "passes" if has_passed(runs[-1]) else "was not run to its end"
         return f"Done; `{self.tests}` {how}."
+
+    def _after_command(self, last: Round) -> tuple[ChatMessage, ...] | str | None:
+        has_run = any(call.tool == "shell" and has_passed(result) for call, result in last.pairs)
+        if self.is_question or self.remarks or not has_run:
+            return self._conversation()
+        if self.since:
+            return None  # what has it changed?
+        if self.left_over() or self._owed() or MOVES.search(self.request):
+            return self._conversation()
+        return "Done."
+
+    def _owed(self) -> str:
+        """Say what the last command has left undone; empty if nothing."""
+        missing = [
+            name
+            for name in dict.fromkeys(PATH.findall(self.request))
+            if MAKES.search(self.request) and not VERSION.fullmatch(name)
+            if not any(f"/{path}".endswith(f"/{name}") for path in self.files)
+        ]
+        if missing and not self.shown.startswith("Other files:"):
+            return f"There is no {' or '.join(f'`{name}`' for name in missing)} yet."
+        has_printed = any(tail_of(result) for _, result in self.rounds[-1].pairs)
+        is_same = self.shown == self.first_shown
+        return "Nothing was changed yet." if has_printed and is_same else ""
 
     def calls_of(self, text: str, offered: Iterable[str]) -> Calls:
         """Return the calls that an answer of the model comes to."""
         test_run = ("shell", {"command": self.tests, "timeout": _TEST_SECONDS})
-        if files := self._written(text):
+        looks = sum(not (each.writes or self.is_test_run(each)) for each in self.rounds)
+        may_look = looks < LOOKS
+        target = self.left_over()
+        if self._hint and may_look and not target and (command := self._command(text)):
+            return (("shell", {"command": command}),)
+        if function := self.suspect():
+            path, name = function
+            written = "\n".join(body for _, body in blocks(text.splitlines()))
+            files = [(path, with_function(self.before[path] or "", written, name))]
+        else:
+            files = self._written_in(text)
+        if target and not files:  # the answer is that this file stays as it is
+            files = [(target[0], self.files[target[0]] or "")]
+        if files:
             writes = [("write", {"path": path, "content": body}) for path, body in files]
             is_change = any(path in self.files for path, _ in files)
             is_tested = self.tests and (is_change or _SPEAKS_OF_TESTS.search(self.request))
-            return (*writes, *([test_run] if is_tested else []))
-        may_look = len(self.rounds) < LOOKS
-        if self._hint and may_look and (commands := commands_in(text)):
-            return (("shell", {"command": commands[0]}),)
-        if self.tests and self.tested is None and _MENDS.search(self.request):
+            is_last = not self.left_over(dict(files))
+            return (*writes, *([test_run] if is_tested and is_last else []))
+        is_failing = self.may_try and has_failed(self.tested)
+        if self.tests and (is_failing or (self.tested is None and MENDS.search(self.request))):
             return (test_run,)  # what fails says more than the request
         found = calls_in(text, offered) if may_look else ()
         return tuple((call.tool, call.arguments) for call in found)
 
     def owes_file(self, text: str) -> bool:
         """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
-        is_question = self.request.rstrip().endswith("?") and not _MENDS.search(self.request)
-        named = set(_PATH.findall(self.request))
-        wants_new = bool(_MAKES.search(self.request) and named - self.files.keys())
-        has_code = any(path in ("", *_ENDINGS.values()) for path, _ in _blocks(text.splitlines()))
-        wants_any = has_code or wants_new or bool(_MENDS.search(self.request))
-        return wants_any and not is_question
+        named = set(PATH.findall(self.request))
+        wants_new = bool(MAKES.search(self.request) and named - self.files.keys())
+        has_code = any(path in ("", *ENDINGS.values()) for path, _ in blocks(text.splitlines()))
+        wants_any = has_code or wants_new or bool(MENDS.search(self.request))
+        return wants_any and not self.is_question and not any(map(self.is_command, self.rounds))
 
-    def _written(self, text: str) -> list[tuple[str, str]]:
+    @property
+    def _hint(self) -> str:
+        """Say what a script or a command is for: data, files that are shown in part, or to move one."""
+        if not self.rounds and MOVES.search(self.request):
+            return _MOVE
+        named = [path for path in self.files if path.rpartition("/")[2] in self.request]
+        parts = [path for path in named if self.files[path] is None]
+        asked = PATH.findall(self.request)
+        is_code = any(not name.endswith((*DATA, *_TEXTS)) for name in asked)
+        data = [path for path in named if path.endswith(DATA) and not self.is_question]
+        if is_code and not parts:
+            return ""
+        names = " and ".join(f"`{path}`" for path in (parts or data)[:3])
+        part = f"Only a part of {names} is shown. " if parts else ""
+        return f"{part}{_SCRIPT.format(names=names)}" if names else ""
+
+    def _command(self, text: str) -> str:
+        """Return the command of an answer, or one that runs its script; empty if it has none."""
+        new = [name for name in PATH.findall(self.request) if name not in self.files]
+        if any(name.endswith(".py") for name in new):
+            return ""
+        scripts = [body for path, body in scripts_in(text) if path not in self.files]
+        if scripts and self._hint != _MOVE:
+            return f"python3 - <<'END'\n{scripts[-1].rstrip()}\nEND"
+        return next(iter(commands_in(text)), "")
+
+    def _written_in(self, text: str) -> list[tuple[str, str]]:
         """Return the files that an answer changes, without those that stay as they are.
 
-        A file may not be replaced that is shown in part, or is a test that fails or is not named.
+        A file may not be replaced that is shown in part, or is a test that fails or is not named. Where
+        one file was asked for, only that one is taken.
         """
-        known, is_failing = self.files, _has_failed(self.tested)
+        known, is_failing = self.known, has_failed(self.tested)
+        target = self.left_over()
+        likely = [target[0]] if target else self.at_fault() if is_failing else []
         fits: dict[str, str] = {}
-        for path, body in _placed(_blocks(text.splitlines(), known), known, self.request):
-            path = _known_path(path, known)
+        said = blocks(text.splitlines(), known)
+        for path, body in placed(said, known, self.request, likely):
+            path = known_path(path, known)
             before = known.get(path)
             is_asked = path.rpartition("/")[2] in self.request and not is_failing
-            if path in known and (before is None or (_is_test(path) and not is_asked)):
+            is_kept = is_test(path) and not (is_asked or target)
+            is_kept |= is_failing and path.endswith(_DOCUMENTS)  # no words make tests pass
+            if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue
-            fits[path] = merged(path, before or "", repaired(path, body))
+            whole = merged(path, before or "", repaired(path, body))
+            fits[path] = max(fits.get(path, ""), whole, key=len)  # the other one is a fragment
+        if target:
+            return [(path, body) for path, body in fits.items() if path == target[0]]
         changed = [
             (path, body)
             for path, body in fits.items()
@@ -265,61 +280,83 @@ class TurnView:
             list(fits.items()) if is_failing else []
         )  # it is told that nothing changed
 
-    def _fault(self, round: _Round) -> str:
-        """Say what went wrong with the files of an answer; empty if nothing did."""
-        for call, result in round.pairs:
-            if call.tool == "write" and not result.startswith(("Created", "Replaced", "Unchanged")):
-                return f"This was not done: {result[:_TAIL]}"
-            if call.tool == "shell" and _has_failed(result):
-                return f"The tests (`{call.arguments.get('command')}`) still fail:\n{_tail(result)}"
-        return ""
-
     def _conversation(self) -> tuple[ChatMessage, ...]:
         """Return the conversation as the model is to read it."""
-        shown, last = self._shown, self.rounds[-1] if self.rounds else None
-        fault = ""
-        if self.tested is not None and _has_failed(self.tested):
-            fault = f"The tests (`{self.tests}`) fail:\n{_tail(self.tested)}"
-        elif last is not None and last.writes:
-            fault = self._fault(last)
-        fault = " ".join(filter(None, (fault, self._left_over())))
-        said = [*spoken(self._earlier, _EARLIER)]
+        said = [*spoken(self.earlier, _EARLIER)]
         if said and said[-1].role == "user":  # it was interrupted, and is asked again
             said.pop()
-        text = "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
-        if last is not None and fault and not self._since:
-            text = f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
-        elif last is not None and not (last.writes or self._since):
-            commands = (str(call.arguments.get("command", "")) for call, _ in last.pairs)
-            text = f"{shown}\n\n`{'; '.join(commands)}` was run. Do the rest: {self.request}"
-        said.append(ChatMessage(role="user", text=text))
-        for each in self._since:
+        failed = self._failed_command()
+        said.append(ChatMessage(role="user", text=failed or self._asked()))
+        for each in () if failed else self.since:
             told = ChatMessage(role="user", text=self._told(each))
             said += [ChatMessage(role="assistant", text=each.text), told]
-        return (*said, *self._remarks)
+        return (*said, *(() if self.may_try else self.remarks))
 
-    def _left_over(self) -> str:
-        """Say where a name or number that a change replaced is left in other files; empty if nowhere."""
-        before, now = self._before, self.files
-        if before is None or not _EVERYWHERE.search(self.request):
+    def _asked(self) -> str:
+        """Return the message that the model is to answer, before what it has looked at since."""
+        last = self.rounds[-1] if self.rounds else None
+        if target := self.left_over():
+            return self._one_file(*target)
+        shown, fault = self.shown, ""
+        if self.may_try and self.suspects():
+            shown = self.first_shown
+        if has_failed(self.tested):
+            fault = f"The tests (`{self.tests}`) fail:\n{tail_of(self.newest_failure)}"
+        elif last is not None:
+            fault = self.fault_of(last)
+        if last is None or self.since or not (fault or self.is_command(last)):
+            return "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
+        if function := self.suspect():
+            return self._one_function(*function)
+        if not fault:
+            commands = (str(call.arguments.get("command", "")) for call, _ in last.pairs)
+            rest = f"`{'; '.join(commands)}` was run. {self._owed()}".rstrip()
+            return f"{self.shown}\n\n{self._hint}{rest} Do the rest: {self.request}"
+        if has_failed(self.tested) and (other := self._another_way()):
+            return other
+        return f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
+
+    def _failed_command(self) -> str:
+        """Ask anew for a command that has failed, as long as nothing was done; empty if none has."""
+        rounds = [each for each in self.rounds if self.is_command(each)]
+        results = [result for each in rounds for _, result in each.pairs]
+        are_errors = all(has_failed(result) and tail_of(result) for result in results)
+        if not rounds or self.rounds != rounds or not are_errors:
             return ""
-        changed = [path for path, text in now.items() if before.get(path) != text]
-        gone = {
-            word
-            for path in changed
-            for word in {*_WORDS.findall(before.get(path) or "")}
-            - {*_WORDS.findall(now.get(path) or "")}
-        }
-        found: list[str] = []
-        for word in sorted(gone & {*_WORDS.findall(self.request)} or gone):
-            others = [p for p, text in now.items() if p not in changed and word in (text or "")]
-            if others:
-                found.append(f"`{word}` is still in {', '.join(others)}.")
-        return " ".join(found[:3])
+        how = _SIMPLY if len(rounds) == 1 else _PLAN
+        return f"{self.shown}\n\n{self._hint}{self.request}\n\n{_FAILED}{errors_in(results[-1])}\n\n{how}"
 
-    def _told(self, round: _Round) -> str:
+    def _another_way(self) -> str:
+        """Ask for what has failed in other words, since the same words give the same answer."""
+        paths, tries = self.at_fault(), self.tries - len(self.suspects())
+        names, cases = " and ".join(paths), cases_in(self.failures)
+        if paths and not any(path in self.before for path in paths):
+            tell = {1: f"{_FAILED}{cases}\n\n{_SIMPLY}", 2: _MIND.format(cases=cases, names=names)}
+            return f"{self.first_shown}\n\n{self.request}\n\n{tell[tries]}" if tries in tell else ""
+        if not paths or tries < 2:
+            return ""
+        shown = "\n\n".join(_shown_file(path, self.known[path] or "") for path in paths)
+        failed = f"`{self.tests}` fails:\n{tail_of(self.newest_failure)}"
+        how = (_STEPS if tries > 2 else _REWRITE).format(names=names)
+        return f"{shown}\n\nThe request was: {self.request}\n\n{failed}\n\n{how}"
+
+    def _one_function(self, path: str, name: str) -> str:
+        shown = _shown_file(path, without_body(self.before[path] or "", name))
+        cases = cases_in(self.failures[:1])
+        return f"{shown}\n\nThis must hold:\n{cases}\n\n{_FUNCTION.format(name=name)}"
+
+    def _one_file(self, path: str, old: str, new: str) -> str:
+        shown = _shown_file(path, self.files[path] or "")
+        is_moved = any(is_named(path, old) for path in self.before)
+        now = f"`{old}` was renamed to `{new}`." if is_moved else f"`{old}` is `{new}` now."
+        told = now if new else f"`{old}` is still in {path}."
+        request = "" if new else f"The request: {self.request}\n\n"
+        how = f"Change that in {path}, and nothing else: print the whole new {path} in a fenced block."
+        return f"{shown}\n\n{request}{told} {how}"
+
+    def _told(self, round: Round) -> str:
         if round.writes:
-            return self._fault(round) or "That is not all."
+            return self.fault_of(round) or "That is not all."
         printed: list[str] = []
         for call, result in round.pairs:
             command = call.arguments.get("command", call.tool)
@@ -328,50 +365,9 @@ class TurnView:
         return "\n".join(printed)
 
 
-def _files_in(survey: str) -> dict[str, str | None]:
-    return {
-        path: None if any(line.startswith("[… ") for line in text.splitlines()) else text
-        for path, text in _blocks(survey.splitlines())
-        if path
-    }
-
-
-def _start_of_turn(messages: Sequence[ChatMessage]) -> int:
-    """Return where the turn begins: behind the last answer that made no call and was left at that."""
-    for at in range(len(messages) - 2, -1, -1):
-        said = messages[at]
-        if said.role == "assistant" and not said.tool_calls and _is_request(messages[at + 1]):
-            return at + 1
-    return 0
-
-
-def _is_request(said: ChatMessage) -> bool:
-    return said.role == "user" and not said.text.startswith(REMARKS)
-
-
-def _remarks(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the newest remark of the program, if nothing came after it, and the words it is about."""
-    if not turn or turn[-1].role != "user" or _is_request(turn[-1]):
-        return ()
-    before = turn[-2] if len(turn) > 1 else turn[-1]
-    is_answer = before.role == "assistant" and not before.tool_calls
-    return (before, turn[-1]) if is_answer else (turn[-1],)
-
-
-def _has_passed(result: str | None) -> bool:
-    """Whether a command has run and succeeded; one that was refused, or ended at its limit, has not."""
-    code = _EXIT.search(result or "")
-    return code is not None and code[1] == "0"
-
-
-def _has_failed(result: str | None) -> bool:
-    """Whether a command has run and failed; one that did not end by itself has shown nothing."""
-    code = _EXIT.search(result or "")
-    return code is not None and code[1] != "0" and not code[1].startswith("-")
-
-
-def _tail(result: str) -> str:
-    return _EXIT.sub("", result).rstrip()[-_TAIL:]
+def _shown_file(path: str, text: str) -> str:
+    fence = "````" if "```" in text else "```"
+    return f"{path}\n{fence}\n{text.rstrip()}\n{fence}"
 
 
 def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessage]:
@@ -386,138 +382,3 @@ def spoken(messages: Iterable[ChatMessage], most: int = 0) -> Iterable[ChatMessa
             continue
         last = message.role
         yield ChatMessage(role=message.role, text=text)
-
-
-# Blocks -------------------------------------------------------------------------------------------
-
-
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})(.*)$")
-_PATH = re.compile(
-    r"(?<![\w.+-])(?:[\w.+-]++/){0,40}"
-    r"(?:[\w+-][\w.+-]*\.\w+|Makefile|Dockerfile|LICENSE|\.\w[\w.-]*)"
-)
-_SHELLS = ("sh", "bash", "shell", "console", "zsh")
-_ENDINGS = {"python": ".py", "markdown": ".md", "javascript": ".js"} | {
-    name: f".{name}" for name in ("py", "json", "toml", "yaml", "yml", "csv", "html", "css")
-}
-Block = tuple[str, str]
-"""The path of a fenced block, or the ending that its language has, or nothing; and its content."""
-
-
-def _blocks(lines: Sequence[str], known: Collection[str] = ()) -> list[Block]:
-    """Read the whole fenced blocks of a text; those of a shell have no path."""
-    found: list[Block] = []
-    for at, info, body in _fenced(lines, known):
-        path = _path_in(info) or _path_above(lines[:at])
-        if body and path and body[0].strip() == path:
-            body = body[1:]
-        if not path and body and (inside := _path_in(body[0].lstrip("#/*-;<! "))):
-            if inside in known and body[0].lstrip()[:1] in "#/*-;<":
-                path, body = inside, body[1:]
-        if info.partition(" ")[0].lower() not in _SHELLS or path.endswith((".sh", ".bash")):
-            path = path or _ENDINGS.get(info.lower(), "")
-            found.append((path, "\n".join(body) + "\n" if body else ""))
-    return found
-
-
-def commands_in(text: str) -> list[str]:
-    """Return the commands of the shell blocks of a text."""
-    shells = [of for _, info, of in _fenced(text.splitlines()) if info.lower() in _SHELLS]
-    lines = [[line.removeprefix("$ ") for line in of if line.strip()] for of in shells]
-    return ["\n".join(command) for command in lines if command]
-
-
-def _fenced(
-    lines: Sequence[str], known: Collection[str] = ()
-) -> Iterator[tuple[int, str, Sequence[str]]]:
-    """Yield each whole block: the line of its fence, what stands behind the fence, and its lines."""
-    at = 0
-    while at < len(lines):
-        fence = _FENCE.match(lines[at])
-        at += 1
-        end = _end_of(lines, at, fence[1], known) if fence else None
-        if fence is None or end is None:  # it was cut off, or opened twice
-            continue
-        yield at - 1, fence[2].strip(), lines[at:end]
-        at = end + 1 if _FENCE.match(lines[end]) else end
-
-
-def _end_of(lines: Sequence[str], start: int, fence: str, known: Collection[str]) -> int | None:
-    """Return the line that closes a fence; a fence inside, with a language, is closed before it.
-
-    A known path with a fence below it begins the next file: the fence before was left open.
-    """
-    depth = 0
-    for at in range(start, len(lines)):
-        if known and lines[at].strip("*`#: ") in known:
-            below = next((line for line in lines[at + 1 : at + 3] if line.strip()), "")
-            if _FENCE.match(below):
-                return at
-        inner = _FENCE.match(lines[at])
-        if inner is None or inner[1][0] != fence[0] or len(inner[1]) < len(fence):
-            continue
-        if inner[2].strip():
-            depth += 1
-        elif depth:
-            depth -= 1
-        else:
-            return at
-    return None
-
-
-def _path_in(text: str) -> str:
-    """Return the path that a heading or an info string is about; empty if it is about none."""
-    words = re.split(r"[\s:=\"'()]+", text.strip().strip("*`#: "))
-    for word in reversed(words):
-        word = word.strip("*`\"',:")
-        if word and _PATH.fullmatch(word):
-            return word
-    return ""
-
-
-def _path_above(lines: Sequence[str]) -> str:
-    """Return the path in the line above a block, if the line is a heading or ends with it."""
-    above = next((line for line in reversed(lines[-3:]) if line.strip()), "").strip()
-    if not above or _FENCE.match(above) or len(above) > 120:
-        return ""
-    quoted = re.findall(r"`([^`]+)`", above)
-    paths = [text for text in quoted if _PATH.fullmatch(text)]
-    return paths[-1] if paths else _path_in(above) if len(above.split()) <= 6 else ""
-
-
-_DEFINED = re.compile(r"^(?:def|class|function|const|func|fn) (\w+)", re.M)
-
-
-def _placed(
-    blocks: Sequence[Block], known: Mapping[str, str | None], request: str
-) -> Iterable[Block]:
-    """Give blocks without a path the one that can be meant: a file by its definitions, or the named."""
-    for path, body in blocks:
-        if path and path not in _ENDINGS.values():
-            yield path, body
-            continue
-        names = set(_DEFINED.findall(body))
-        fits = [
-            name
-            for name, text in known.items()
-            if text and not _is_test(name) and (own := set(_DEFINED.findall(text))) and own <= names
-        ]
-        if len(fits) != 1 and len(blocks) == 1:
-            named = [name for name in dict.fromkeys(_PATH.findall(request)) if not _is_test(name)]
-            named = [name for name in named if name.endswith(path)]
-            fits = [name for name in named if name not in known] if len(named) > 1 else named
-        if len(fits) == 1:
-            yield fits[0], body
-
-
-def _known_path(path: str, known: Mapping[str, object]) -> str:
-    """Return the path of the one known file that is meant by the end of its path."""
-    path = path.removeprefix("./")
-    ends = [name for name in known if name.endswith(f"/{path}")]
-    return ends[0] if path not in known and len(ends) == 1 else path
-
-
-def _is_test(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    ends = ("_test.py", "_test.go", ".test.js", ".test.ts")
-    return name.startswith("test_") or name.endswith(ends) or name in ("test.sh", "run_tests.sh")

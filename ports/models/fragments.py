@@ -1,4 +1,4 @@
-"""Puts a part of a file that a model wrote in place of a whole one into the file where it belongs.
+"""Parts of Python files: puts what a model wrote where it belongs, and asks for one function anew.
 
 Asked for a whole file, a small model often prints only the function that it changed. Written as it is,
 that would throw the rest of the file away. For Python the definitions tell where it belongs.
@@ -7,6 +7,7 @@ that would throw the rest of the file away. For Python the definitions tell wher
 from __future__ import annotations
 
 import ast
+import textwrap
 
 _WHOLE = 0.75
 """A text with this share of a file's words is the whole file, also if a definition is missing."""
@@ -63,6 +64,44 @@ def repaired(path: str, written: str) -> str:
         return written
     rest = written.partition("\n")[2]
     return rest if rest.strip() and _can_read(rest) else written
+
+
+def functions_of(source: str) -> list[str]:
+    """Return the names of functions and methods in the order of a file; none if it cannot be read."""
+    return list(dict.fromkeys(node.name for node in _functions(source)))
+
+
+def without_body(source: str, name: str) -> str:
+    """Return a file with one function reduced to its head and docstring."""
+    node = next(node for node in _functions(source) if node.name == name)
+    first, lines = node.body[0], source.splitlines()
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    at = (first.end_lineno or 0) if is_docstring else first.lineno - 1
+    lines[at : node.end_lineno] = [" " * first.col_offset + "# TODO"]
+    return "\n".join(lines) + "\n"
+
+
+def with_function(source: str, written: str, name: str) -> str:
+    """Return a file with the function that a model wrote in the place of that name, else as it is."""
+    old = next(node for node in _functions(source) if node.name == name)
+    new = next((node for node in _functions(written) if node.name == name), None)
+    if new is None:
+        return source
+    lines = source.splitlines()
+    text = textwrap.dedent("\n".join(_text(new, written.splitlines())))
+    lines[_first(old) - 1 : old.end_lineno] = textwrap.indent(
+        text, " " * old.col_offset
+    ).splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def _functions(source: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return sorted(found, key=lambda node: node.lineno)
 
 
 def _can_read(source: str) -> bool:

@@ -28,6 +28,8 @@ from .tool import ToolContext
 SURVEY = "survey"
 TESTS = "Tests are run with: "
 """Begins the last line of a result, if the folder has tests; the command follows."""
+DATA = (".csv", ".tsv", ".log", ".jsonl", ".ndjson")
+"""The ends of files with data, which a script reads better than a small model."""
 LONGER = "[… {lines} more]"
 """The line of a file that is not shown whole."""
 
@@ -35,8 +37,7 @@ _ROOM = 6000  # characters of files that are shown, about 1,700 tokens
 _UNASKED = 2500  # of which those that have nothing to do with the request take so many at most
 _WHOLE = 80  # lines of a file that is shown whole
 _WHOLE_NAMED = 150  # of one that the request names
-_WHOLE_DATA = 40  # of one with data, which a command reads better than a model
-_DATA = (".csv", ".tsv", ".log", ".jsonl", ".ndjson")
+_WHOLE_DATA = 40  # of one with data
 _HEAD = 15  # lines of a longer one
 _MATCHES = 12  # lines of it with words of the request
 _WIDTH = 160  # characters of such a line
@@ -109,7 +110,7 @@ def shown(request: str, files: Sequence[Found]) -> str:
         if _weight(file, words, file.path in named) <= 0:
             room = min(room, _UNASKED)
         most = _WHOLE_NAMED if file.path in named else _WHOLE
-        most = min(most, _WHOLE_DATA) if file.path.endswith(_DATA) else most
+        most = min(most, _WHOLE_DATA) if file.path.endswith(DATA) else most
         text = _block(file, most, words)
         if len(text) > room:
             text = _block(file, 0, words)

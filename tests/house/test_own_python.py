@@ -9,7 +9,7 @@ TABLE = "workflows/environment.py"
 WORDS = {  # the same words for something that is not started
     "cli/commands/doctor.py": "the name of a finding",
     "cli/screen/markdown_blocks.py": "a language",
-    "ports/models/blocks.py": "a language",
+    "ports/models/said_files.py": "a language",
     "ports/process/ancestry.py": "what a process is recognized by",
     "ports/tools/survey.py": "what a model is told to run",
 }

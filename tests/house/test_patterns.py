@@ -26,6 +26,7 @@ MADE_LATER = {
     "machines/pattern.py": "every lazy pattern",
     "extensions/agent_hooks/json_file.py": "two that are tested here",
     "ports/models/scripted.py": "of a person's script",
+    "ports/models/turn_view.py": "words that are escaped",
     "ports/tools/known_words.py": "the operands of the table of programs",
     "ports/tools/shell_rule.py": "a word that is escaped",
     "ports/tools/search_program.py": "in a process of its own, which is ended",

@@ -241,8 +241,13 @@ LARGE = {
         *("anthropic.py:AnthropicModel", "chat.py:ChatModel", "served.py:ServedModel"),
     },
     "what is known of something while it is read or drawn": {
-        *("workspace.py:Workspace", "scanner.py:WorkspaceScanner", "blocks.py:TurnView"),
-        *("known_words.py:KnownWords", "spans.py:SessionTrace", "feed.py:Telemetry"),
+        *("workspace.py:Workspace", "scanner.py:WorkspaceScanner", "turn_view.py:TurnView"),
+        *(
+            "blocks.py:SmallTurn",
+            "known_words.py:KnownWords",
+            "spans.py:SessionTrace",
+            "feed.py:Telemetry",
+        ),
         *("terminal.py:Canvas", "bindings.py:Bindings", "transcript.py:Transcript"),
     },
     "the tables of a store in memory": {"memory.py:MemoryHome", "memory.py:MemoryStore"},

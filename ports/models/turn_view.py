@@ -1,0 +1,307 @@
+"""One turn of a small model as its messages show it: what was asked, looked at, done and tested.
+
+Everything is read from the conversation alone, so that a turn goes on after a crash like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from ...machines.conversation import ChatMessage, ToolRequest
+from ...machines.pattern import lazy_pattern
+from ...machines.value import Value
+from ..tools.survey import SURVEY, TESTS
+from .failure_text import TAIL, cases_in, has_failed, tail_of
+from .fragments import functions_of
+from .said_files import blocks, is_test
+
+REMARKS = ("[No progress]", "[Facts]")
+"""Begin what the program itself says to the model."""
+ROUNDS = 4
+"""Answers that the tests may fail; after each the model is asked in another way."""
+FUNCTIONS = 3
+"""Functions that the model writes anew, without a look at the wrong one, before these."""
+FILES = 8
+"""Files of a turn, of those that a change has left something over in; the model sees one at a time."""
+MENDS = lazy_pattern(r"(?i)\b(fix|bugs?|fails?|failing|broken)\b")
+"""A request to repair something."""
+MAKES = lazy_pattern(r"(?i)\b(write|create|make|add|put|convert|generate|save)\b")
+"""A request for something new."""
+MOVES = lazy_pattern(
+    r"(?i)\b(rename|move|delete|remove) +((the|old|file) +){0,2}[\w./-]*\w\.\w{1,5}\b"
+)
+"""A request about a file as a whole."""
+VERSION = lazy_pattern(r"\d+(\.\d+)+")
+"""The number of a version."""
+
+_AT_FAULT = 3  # files that the model sees again after a failure
+_WROTE = ("Created", "Replaced", "Unchanged")
+_EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|bump|refers?)\b")
+_INSTEAD = lazy_pattern(r"(?i)\b(replace|instead of)\b")
+_WORDS = lazy_pattern(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
+_QUESTION = lazy_pattern(
+    r"(?i)\W*(what|whats|which|who|whose|where|when|why|how|is|are|does|did|tell|list|show|count|find)\b"
+)
+
+
+class Round(Value):
+    """An answer of the model in this turn, and each of its calls with the result."""
+
+    text: str
+    pairs: tuple[tuple[ToolRequest, str], ...]
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call of it writes a file."""
+        return any(call.tool == "write" for call, _ in self.pairs)
+
+    @property
+    def refusal(self) -> str:
+        """What came of a write that was not done; empty if each was."""
+        wrote = (result for call, result in self.pairs if call.tool == "write")
+        return next((text for text in wrote if not text.startswith(_WROTE)), "")
+
+
+class TurnView:
+    """One turn as its messages show it: the request, what was looked at, and what the model did.
+
+    `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
+    is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last;
+    `rounds` are the answers to the newest message.
+    """
+
+    def __init__(self, messages: Sequence[ChatMessage]) -> None:
+        start = _start_of_turn(messages)
+        self.earlier, turn = messages[:start], messages[start:]
+        results = {said.call: said.text for said in turn if said.role == "tool"}
+        asked = [said.text for said in turn if said.role == "user"]
+        self.request = "\n".join(text for text in asked if not text.startswith(REMARKS))
+        self.remarks = remarks_of(turn)
+        newest = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
+        rounds, at = list[tuple[int, Round]](), -1
+        surveys = [""]
+        for n, said in enumerate(turn):
+            pairs = tuple((call, results.get(call.call, "")) for call in said.tool_calls)
+            if said.role == "assistant" and pairs and said.text:
+                rounds.append((n, Round(text=said.text, pairs=pairs)))
+            looks = [result for call, result in pairs if call.tool == SURVEY]
+            surveys += [] if said.text else looks
+            at = n if looks else at
+        self.first_shown, self.shown = (_shown_in(surveys[1:][:1]), _shown_in(surveys[-1:]))
+        last = surveys[-1].rpartition("\n")[2]
+        self.tests = last.removeprefix(TESTS) if last.startswith(TESTS) else ""
+        self.files, self.before = _files_in(surveys[-1]), _files_in(self.first_shown)
+        self.rounds = [each for n, each in rounds if n > newest]
+        self.since = [
+            each for n, each in rounds if n > max(at, newest) and not self.is_test_run(each)
+        ]
+        runs = [text for _, each in rounds for call, text in each.pairs if self.runs_tests(call)]
+        self.tested = runs[-1] if runs else None
+        self.failures = [text for text in runs if has_failed(text)]
+        self.written = {
+            str(call.arguments.get("path"))
+            for _, each in rounds
+            for call, _ in each.pairs
+            if call.tool == "write"
+        }
+        self.is_surveyed = at >= newest
+        self.is_question = _is_question(self.request)
+
+    def runs_tests(self, call: ToolRequest) -> bool:
+        """Whether a call runs the folder's tests."""
+        return call.tool == "shell" and call.arguments.get("command") == self.tests
+
+    def is_test_run(self, round: Round) -> bool:
+        """Whether nothing but the tests was run."""
+        return all(self.runs_tests(call) for call, _ in round.pairs)
+
+    def is_command(self, round: Round) -> bool:
+        """Whether a command of the model was run."""
+        return any(call.tool == "shell" and not self.runs_tests(call) for call, _ in round.pairs)
+
+    @property
+    def tries(self) -> int:
+        """How many answers the tests have failed, or were refused."""
+        return sum(bool(self.fault_of(each)) for each in self.rounds)
+
+    @property
+    def may_try(self) -> bool:
+        """Whether the last answer has failed, and the model is to be asked for another one."""
+        if not self.rounds or not self.fault_of(self.rounds[-1]):
+            return False
+        is_refused = any(each.refusal for each in self.rounds)
+        return self.tries < (2 if is_refused else ROUNDS + len(self.suspects()))
+
+    def fault_of(self, round: Round) -> str:
+        """Say what went wrong with the files of an answer; empty if nothing did."""
+        if round.refusal:
+            return f"This was not done: {round.refusal[:TAIL]}"
+        for call, result in round.pairs:
+            if self.runs_tests(call) and has_failed(result):
+                return f"The tests (`{self.tests}`) still fail:\n{tail_of(result)}"
+        return ""
+
+    @property
+    def newest_failure(self) -> str:
+        """What failing tests printed for the files that the model is shown."""
+        return self.failures[0] if self.suspects() else self.tested or ""
+
+    def suspects(self) -> list[tuple[str, str]]:
+        """Return functions that may be wrong, with their files: those first that the failure names."""
+        if not MENDS.search(self.request):
+            return []
+        told = cases_in(self.failures[:1])
+        found = [
+            (path, name)
+            for path in self.at_fault()
+            if path.endswith(".py") and self.before.get(path)
+            for name in functions_of(self.before[path] or "")
+        ]
+        return sorted(found, key=lambda of: not re.search(rf"\b{of[1]}\b", told))[:FUNCTIONS]
+
+    @property
+    def known(self) -> Mapping[str, str | None]:
+        """The files that an answer changes: as they were at first, where one has made them worse."""
+        if not (self.may_try and self.suspects()):
+            return self.files
+        return self.files | {path: self.before.get(path) for path in self.at_fault()}
+
+    def suspect(self) -> tuple[str, str] | None:
+        """Return the function that the model is to write anew now, and its file."""
+        suspects = self.suspects() if self.may_try and not self.since else []
+        return suspects[self.tries - 1] if 0 < self.tries <= len(suspects) else None
+
+    def at_fault(self) -> list[str]:
+        """Return the files that failing tests are about: those that were written, named or tested."""
+        told = "\n".join([self.request, *self.failures[:1]])
+        tests = [
+            text
+            for path, text in self.files.items()
+            if text and is_test(path) and is_named(path, told)
+        ]
+        found = [
+            path
+            for path, text in self.files.items()
+            if text
+            and not is_test(path)
+            and (
+                path in self.written
+                or is_named(path, told)
+                or any(_imports(t, path) for t in tests)
+            )
+        ]
+        return found[:_AT_FAULT]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the request may be about files that it does not name."""
+        named = any(is_named(path, self.request) for path in self.written)
+        return bool(_EVERYWHERE.search(self.request)) or (
+            bool(_INSTEAD.search(self.request)) and not named
+        )
+
+    def left_over(
+        self, writes: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[str, str, str] | None:
+        """Return the next file in which a change has left something over, what, and what that is now.
+
+        The last is empty if it may be different things. With `writes`, after these. A file that was
+        written has been looked at.
+        """
+        if not self.is_wide or (self.since and not writes):
+            return None
+        now = {**self.files, **writes}
+        done = self.written | writes.keys()
+        if not (done or now.keys() != self.before.keys()) or len(done) > FILES:
+            return None
+        for old, new, beside in (*self._moved(now), *self._bumped(), *self._fewer(now)):
+            for path, text in now.items():
+                lines = (text or "").splitlines() if path not in done else []
+                if any(beside in line.lower() and is_named(old, line) for line in lines):
+                    return path, old, new
+        return None
+
+    def _moved(self, now: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield the name that a file had, that which it has now, and what stands beside it: nothing."""
+        gone = [path for path in self.before if path not in now]
+        new = [path for path in now if path not in self.before]
+        if len(gone) == len(new) == 1:
+            old, name = (path.rpartition("/")[2] for path in (*gone, *new))
+            yield old, name, ""
+
+    def _bumped(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the version that a new one takes the place of, in lines that speak of the version."""
+        news = [word for word in _WORDS.findall(self.request) if VERSION.fullmatch(word)]
+        lines = [line for text in self.before.values() for line in (text or "").splitlines()]
+        about = [line for line in lines if "version" in line.lower()]
+        olds = {word for line in about for word in _WORDS.findall(line) if VERSION.fullmatch(word)}
+        if len(news) == len(olds) == 1 and news[0] not in olds:
+            old = olds.pop()
+            yield old, news[0], "version"
+
+    def _fewer(self, now: Mapping[str, str | None]) -> Iterator[tuple[str, str, str]]:
+        """Yield words of the request that a change has made fewer."""
+        fewer = set[str]()
+        for path, text in now.items():
+            if (before := self.before.get(path)) and text != before:
+                old, new = Counter(_WORDS.findall(before)), Counter(_WORDS.findall(text or ""))
+                fewer |= {word for word in old if new[word] < old[word]}
+        for word in sorted(fewer & {*_WORDS.findall(self.request)}):
+            yield word, "", ""
+
+
+def is_named(path: str, text: str) -> bool:
+    """Whether a text has the name of a file, or a word, as a whole."""
+    word = re.escape(path.rpartition("/")[2])
+    return re.search(rf"(?<![\w.-]){word}(?![\w-])", text) is not None
+
+
+def _imports(test: str, path: str) -> bool:
+    stem = path.rpartition("/")[2].partition(".")[0]
+    return re.search(rf"^\s*(?:from|import)\b.*\b{re.escape(stem)}\b", test, re.M) is not None
+
+
+def _shown_in(surveys: Sequence[str]) -> str:
+    """Return what a survey shows of files, without the line about tests."""
+    survey = surveys[0] if surveys else ""
+    shown, _, last = survey.rpartition("\n")
+    return shown.rstrip() if last.startswith(TESTS) else survey
+
+
+def _files_in(survey: str) -> dict[str, str | None]:
+    return {
+        path: None if any(line.startswith("[… ") for line in text.splitlines()) else text
+        for path, text in blocks(survey.splitlines())
+        if path
+    }
+
+
+def _start_of_turn(messages: Sequence[ChatMessage]) -> int:
+    """Return where the turn begins: behind the last answer that made no call and was left at that."""
+    for at in range(len(messages) - 2, -1, -1):
+        said = messages[at]
+        if said.role == "assistant" and not said.tool_calls and _is_request(messages[at + 1]):
+            return at + 1
+    return 0
+
+
+def _is_request(said: ChatMessage) -> bool:
+    return said.role == "user" and not said.text.startswith(REMARKS)
+
+
+def remarks_of(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return the newest remark of the program, if nothing came after it, and the words it is about."""
+    if not turn or turn[-1].role != "user" or _is_request(turn[-1]):
+        return ()
+    before = turn[-2] if len(turn) > 1 else turn[-1]
+    is_answer = before.role == "assistant" and not before.tool_calls
+    return (before, turn[-1]) if is_answer else (turn[-1],)
+
+
+def _is_question(request: str) -> bool:
+    """Whether a request wants an answer in words, and no change."""
+    changes = any(of.search(request) for of in (MENDS, MAKES, MOVES, _EVERYWHERE))
+    return _QUESTION.match(request) is not None or (request.rstrip().endswith("?") and not changes)
