@@ -240,13 +240,13 @@ class SmallTurn(TurnView):
 
     def _command(self, text: str) -> str:
         """Return the command of an answer, or one that runs its script; empty if it has none."""
-        new = [name for name in PATH.findall(self.request) if name not in self.files]
-        if any(name.endswith(".py") for name in new):
-            return ""
+        command = next(iter(commands_in(text)), "")
+        if self._hint == _MOVE:
+            return command
         scripts = [body for path, body in scripts_in(text) if path not in self.files]
-        if scripts and self._hint != _MOVE:
-            return f"python3 - <<'END'\n{scripts[-1].rstrip()}\nEND"
-        return next(iter(commands_in(text)), "")
+        if any(n.endswith(".py") and n not in self.files for n in PATH.findall(self.request)):
+            return "" if scripts else command  # the script is what was asked for
+        return f"python3 - <<'END'\n{scripts[-1].rstrip()}\nEND" if scripts else command
 
     def _written_in(self, text: str) -> list[tuple[str, str]]:
         """Return the files that an answer changes, without those that stay as they are.

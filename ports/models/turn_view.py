@@ -20,6 +20,7 @@ from .said_files import blocks, is_test
 
 REMARKS = ("[No progress]", "[Facts]")
 """Begin what the program itself says to the model."""
+_GOES_ON = "[You were interrupted"  # begins the first line of a message that is said again
 ROUNDS = 4
 """Answers that the tests may fail; after each the model is asked in another way."""
 FUNCTIONS = 3
@@ -77,10 +78,13 @@ class TurnView:
         start = _start_of_turn(messages)
         self.earlier, turn = messages[:start], messages[start:]
         results = {said.call: said.text for said in turn if said.role == "tool"}
-        asked = [said.text for said in turn if said.role == "user"]
-        self.request = "\n".join(text for text in asked if not text.startswith(REMARKS))
+        asked = [said.text for said in turn if said.role == "user" and _is_request(said)]
+        self.request = "\n".join(dict.fromkeys(map(_without_opening, asked)))
         self.remarks = remarks_of(turn)
-        newest = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
+        requests = {n: said.text for n, said in enumerate(turn) if _is_request(said)}
+        last = max(requests, default=0)
+        new = (n for n, text in requests.items() if not text.startswith(_GOES_ON))
+        newest = max(new, default=last)
         rounds, at = list[tuple[int, Round]](), -1
         surveys = [""]
         for n, said in enumerate(turn):
@@ -91,8 +95,8 @@ class TurnView:
             surveys += [] if said.text else looks
             at = n if looks else at
         self.first_shown, self.shown = (_shown_in(surveys[1:][:1]), _shown_in(surveys[-1:]))
-        last = surveys[-1].rpartition("\n")[2]
-        self.tests = last.removeprefix(TESTS) if last.startswith(TESTS) else ""
+        end = surveys[-1].rpartition("\n")[2]
+        self.tests = end.removeprefix(TESTS) if end.startswith(TESTS) else ""
         self.files, self.before = _files_in(surveys[-1]), _files_in(self.first_shown)
         self.rounds = [each for n, each in rounds if n > newest]
         self.since = [
@@ -107,7 +111,7 @@ class TurnView:
             for call, _ in each.pairs
             if call.tool == "write"
         }
-        self.is_surveyed = at >= newest
+        self.is_surveyed = at >= last
         self.is_question = _is_question(self.request)
 
     def runs_tests(self, call: ToolRequest) -> bool:
@@ -290,6 +294,10 @@ def _start_of_turn(messages: Sequence[ChatMessage]) -> int:
 
 def _is_request(said: ChatMessage) -> bool:
     return said.role == "user" and not said.text.startswith(REMARKS)
+
+
+def _without_opening(text: str) -> str:
+    return text.partition("\n")[2] if text.startswith(_GOES_ON) else text
 
 
 def remarks_of(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

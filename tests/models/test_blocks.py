@@ -440,6 +440,18 @@ def test_a_steer_is_part_of_the_request() -> None:
     )
 
 
+def test_a_message_that_is_said_again_after_a_crash_is_one_request() -> None:
+    """What was done before counts, and the folder is looked at again."""
+    talk = Talk("```sh\nmv a.py b.py\n```", "Done, it is b.py.")
+    talk.says("rename a.py to b.py")
+    assert calls_of(talk.next(SURVEY)) == [("shell", "mv a.py b.py")]
+    talk.said.append(ChatMessage(role="tool", text="[exit code 0]", call="c3.1"))
+    again = talk.says("[You were interrupted. Go on from there.]\nrename a.py to b.py")
+    assert calls_of(again) == [("survey", "rename a.py to b.py")]
+    assert talk.next(SURVEY.replace("a.py", "b.py")).text == "Done, it is b.py."
+    assert "`mv a.py b.py` was run. Do the rest: rename" in talk.model.asked[1].messages[-1].text
+
+
 def test_other_requests_pass() -> None:
     """A summary, a verdict and a session without the profile's tools are asked in plain words."""
     model = Model("Short.")
