@@ -43,9 +43,8 @@ _WROTE = ("Created", "Replaced", "Unchanged")
 _EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|bump|refers?)\b")
 _INSTEAD = lazy_pattern(r"(?i)\b(replace|instead of)\b")
 _WORDS = lazy_pattern(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
-_QUESTION = lazy_pattern(
-    r"(?i)\W*(what|whats|which|who|whose|where|when|why|how|is|are|does|did|tell|list|show|count|find)\b"
-)
+_ASKS = lazy_pattern(r"(?i)\W*(what|whats|which|who|whose|where|when|why|how|is|are|does|did)\b")
+_LOOKS = lazy_pattern(r"(?i)\W*(tell|list|show|count|find)\b|.*\?\s*$")
 
 
 class Round(Value):
@@ -312,4 +311,5 @@ def remarks_of(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
 def _is_question(request: str) -> bool:
     """Whether a request wants an answer in words, and no change."""
     changes = any(of.search(request) for of in (MENDS, MAKES, MOVES, _EVERYWHERE))
-    return _QUESTION.match(request) is not None or (request.rstrip().endswith("?") and not changes)
+    looks = _LOOKS.match(request.rpartition("\n")[2]) is not None
+    return _ASKS.match(request) is not None or (looks and not changes)

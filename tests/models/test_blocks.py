@@ -461,3 +461,22 @@ def test_other_requests_pass() -> None:
     answer = asyncio.run(BlocksDialect(model).answer(request, AnswerListener()))
     assert answer.text == "Short."
     assert model.asked[0].tools == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "is_asked_again"),
+    [
+        ("find the bug and fix it", True),
+        ("can you fix the bug?", True),
+        ("write b.py", True),
+        ("find the function that returns 1", False),
+        ("what fails in test_a?", False),
+        ("is there a bug?", False),
+    ],
+)
+def test_a_question_owes_no_file(said: str, is_asked_again: bool) -> None:
+    """Its first word tells, unless it only says where to look, and then what to do."""
+    talk = Talk("It is f.", "It is f, really.")
+    talk.says(said)
+    talk.next(SURVEY)
+    assert (len(talk.model.asked) == 2) is is_asked_again
