@@ -20,7 +20,8 @@ from .said_files import blocks, is_test
 
 REMARKS = ("[No progress]", "[Facts]")
 """Begin what the program itself says to the model."""
-_GOES_ON = "[You were interrupted"  # begins the first line of a message that is said again
+_GOES_ON = "[You were interrupted"  # begins a line of a message that is said again
+_CUT = ("[Unknown outcome", "[The program died", "[Not run:")  # begin results that a crash left
 ROUNDS = 4
 """Answers that the tests may fail; after each the model is asked in another way."""
 FUNCTIONS = 3
@@ -80,15 +81,14 @@ class TurnView:
         asked = [said.text for said in turn if said.role == "user" and _is_request(said)]
         self.request = "\n".join(dict.fromkeys(map(_without_opening, asked)))
         self.remarks = remarks_of(turn)
-        requests = {n: said.text for n, said in enumerate(turn) if _is_request(said)}
-        last = max(requests, default=0)
-        new = (n for n, text in requests.items() if not text.startswith(_GOES_ON))
-        newest = max(new, default=last)
+        last = max((n for n, said in enumerate(turn) if _is_request(said)), default=0)
+        newest = max((n for n, said in enumerate(turn) if _is_new(said)), default=last)
         rounds, at = list[tuple[int, Round]](), -1
         surveys = [""]
         for n, said in enumerate(turn):
             pairs = tuple((call, results.get(call.call, "")) for call in said.tool_calls)
-            if said.role == "assistant" and pairs and said.text:
+            is_whole = not any(result.startswith(_CUT) for _, result in pairs)
+            if said.role == "assistant" and pairs and said.text and is_whole:
                 rounds.append((n, Round(text=said.text, pairs=pairs)))
             looks = [result for call, result in pairs if call.tool == SURVEY]
             surveys += [] if said.text else looks
@@ -286,7 +286,7 @@ def _start_of_turn(messages: Sequence[ChatMessage]) -> int:
     """Return where the turn begins: behind the last answer that made no call and was left at that."""
     for at in range(len(messages) - 2, -1, -1):
         said = messages[at]
-        if said.role == "assistant" and not said.tool_calls and _is_request(messages[at + 1]):
+        if said.role == "assistant" and not said.tool_calls and _is_new(messages[at + 1]):
             return at + 1
     return 0
 
@@ -295,8 +295,15 @@ def _is_request(said: ChatMessage) -> bool:
     return said.role == "user" and not said.text.startswith(REMARKS)
 
 
+def _is_new(said: ChatMessage) -> bool:
+    """Whether a message is a request that was not made before a crash already."""
+    return _is_request(said) and not any(
+        line.startswith(_GOES_ON) for line in said.text.splitlines()
+    )
+
+
 def _without_opening(text: str) -> str:
-    return text.partition("\n")[2] if text.startswith(_GOES_ON) else text
+    return "\n".join(line for line in text.splitlines() if not line.startswith(_GOES_ON))
 
 
 def remarks_of(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

@@ -452,6 +452,34 @@ def test_a_message_that_is_said_again_after_a_crash_is_one_request() -> None:
     assert "`mv a.py b.py` was run. Do the rest: rename" in talk.model.asked[1].messages[-1].text
 
 
+@pytest.mark.parametrize(
+    "cut",
+    [
+        ChatMessage(role="assistant", text="[Interrupted before an answer was given.]"),
+        ChatMessage(role="assistant", text="a.py\n```\nx"),
+        ChatMessage(
+            role="assistant",
+            text="a.py\n```\nx = 1\n```",
+            tool_calls=(ToolRequest(call="c", tool="write", arguments={"path": "a.py"}),),
+        ),
+    ],
+)
+def test_after_a_crash_the_model_is_asked_as_before(cut: ChatMessage) -> None:
+    """Half an answer, and calls of which nobody knows whether they were made, are no part of it."""
+    talk = Talk("a.py\n```\nx = 1\n```")
+    talk.says("set x to 1")
+    talk.said.append(ChatMessage(role="tool", text=SURVEY, call="c1.1"))
+    unknown = [
+        ChatMessage(role="tool", text="[Unknown outcome: …]", call=call.call)
+        for call in cut.tool_calls
+    ]
+    talk.said += [cut, *unknown]
+    talk.says("[You were interrupted. Go on from there.]\nset x to 1")
+    assert calls_of(talk.next(SURVEY)) == [("write", "a.py")]
+    (asked,) = talk.model.asked[0].messages
+    assert asked.text == f"{SURVEY}\n\nset x to 1"
+
+
 def test_other_requests_pass() -> None:
     """A summary, a verdict and a session without the profile's tools are asked in plain words."""
     model = Model("Short.")
