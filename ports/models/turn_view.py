@@ -170,7 +170,9 @@ class TurnView:
         """The files that an answer changes: as they were at first, where one has made them worse."""
         if not (self.may_try and self.suspects()):
             return self.files
-        return self.files | {path: self.before.get(path) for path in self.at_fault()}
+        return self.files | {
+            path: self.before[path] for path in self.at_fault() if path in self.before
+        }
 
     def suspect(self) -> tuple[str, str] | None:
         """Return the function that the model is to write anew now, and its file."""
