@@ -254,7 +254,8 @@ def work_tables(folder: Path = KEPT) -> str:
     if not kept.exists():
         return "No results are kept yet."
     data = json.loads(kept.read_text("utf-8"))
-    parts = [f"Measured on {data['date']}, on {data['machine']}; set of tasks {data['set']}."]
+    few = "A contender of fewer attempts has not been run to the end."
+    parts = [f"Measured on {data['date']}, on {data['machine']}; set of tasks {data['set']}. {few}"]
     parts += [f"{name} was left out: {why}." for name, why in data["skipped"].items()]
     for sheet in data["sheets"]:
         parts.append(f"**{sheet['title']}**\n\n{table(sheet['header'], sheet['rows'])}")
