@@ -133,7 +133,7 @@ def test_what_people_did_comes_at_its_place(place: Place, serve: Any, gate: Gate
     chat.send("/steer and look at the log")
     chat.send("/queue add what is next?")
     chat.send("/queue add gone before it began")
-    chat.send("/queue pop 3")
+    chat.ask("/queue pop 3")
     gate.open()
     chat.wait("turn_ended", turn="t2")
     chat.send("once more")
