@@ -170,7 +170,10 @@ class SmallTurn(TurnView):
             return None  # what has it changed?
         if self.left_over() or self._owed() or MOVES.search(self.request):
             return self._conversation()
-        return "Done."
+        new = [path for path, text in self.files.items() if self.before.get(path, "") != text]
+        return (
+            f"Done: {', '.join(new)}." if new else "Done."
+        )  # what a command did, nobody else says
 
     def _owed(self) -> str:
         """Say what the last command has left undone; empty if nothing."""

@@ -305,7 +305,11 @@ def _is_new(said: ChatMessage) -> bool:
 
 
 def _without_opening(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.startswith(_GOES_ON))
+    """Return what a person said, without the lines in brackets that the program put before it."""
+    lines = text.splitlines()
+    while len(lines) > 1 and lines[0].startswith("[") and lines[0].endswith("]"):
+        del lines[0]
+    return "\n".join(lines)
 
 
 def remarks_of(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

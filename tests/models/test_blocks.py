@@ -278,7 +278,7 @@ def test_data_is_computed_by_a_script() -> None:
     talk.next(survey)
     assert "There is no `p.json` yet. Do the rest" in talk.model.asked[2].messages[0].text
     talk.next("(no output)\n[exit code 0]")
-    assert talk.next(f"{survey}\n\np.json\n```\n[]\n```").text == "Done."
+    assert talk.next(f"{survey}\n\np.json\n```\n[]\n```").text == "Done: p.json."
 
 
 def test_a_search_without_a_match_is_an_answer() -> None:
@@ -478,6 +478,13 @@ def test_after_a_crash_the_model_is_asked_as_before(cut: ChatMessage) -> None:
     assert calls_of(talk.next(SURVEY)) == [("write", "a.py")]
     (asked,) = talk.model.asked[0].messages
     assert asked.text == f"{SURVEY}\n\nset x to 1"
+
+
+def test_what_the_program_says_before_a_request_is_no_part_of_it() -> None:
+    """The folder is shown as it is now; words about what was reverted would only mislead."""
+    told = "[The user reverted your changes of 1 file to what was there before: b.py.]"
+    for said, request in ((f"{told}\nset x to 1", "set x to 1"), ("[x]", "[x]")):
+        assert calls_of(Talk().says(said)) == [("survey", request)]
 
 
 def test_other_requests_pass() -> None:
