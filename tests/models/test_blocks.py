@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from steersman.journal.recovery import INTERRUPTED, UNKNOWN
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from steersman.ports.models.blocks import PROMPT, BlocksDialect
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
@@ -455,7 +456,7 @@ def test_a_message_that_is_said_again_after_a_crash_is_one_request() -> None:
 @pytest.mark.parametrize(
     "cut",
     [
-        ChatMessage(role="assistant", text="[Interrupted before an answer was given.]"),
+        ChatMessage(role="assistant", text=INTERRUPTED),
         ChatMessage(role="assistant", text="a.py\n```\nx"),
         ChatMessage(
             role="assistant",
@@ -469,10 +470,7 @@ def test_after_a_crash_the_model_is_asked_as_before(cut: ChatMessage) -> None:
     talk = Talk("a.py\n```\nx = 1\n```")
     talk.says("set x to 1")
     talk.said.append(ChatMessage(role="tool", text=SURVEY, call="c1.1"))
-    unknown = [
-        ChatMessage(role="tool", text="[Unknown outcome: …]", call=call.call)
-        for call in cut.tool_calls
-    ]
+    unknown = [ChatMessage(role="tool", text=UNKNOWN, call=call.call) for call in cut.tool_calls]
     talk.said += [cut, *unknown]
     talk.says("[You were interrupted. Go on from there.]\nset x to 1")
     assert calls_of(talk.next(SURVEY)) == [("write", "a.py")]
