@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from ...journal import entries as e
@@ -90,18 +91,31 @@ class StepPlan:
         """Say with which steps a failed run is tried again, in the order of the file.
 
         Those whose failure counts, with what of them is not done; and, from the start, those that
-        followed from it: blocked or skipped ones, those whose condition looked at it, final ones.
+        followed from it: blocked or skipped ones, those whose condition looked at it, final ones, and
+        those that one of them says to `redo`, with all behind them.
         """
-        culprits, behind = self._culprits(run), set[str]()
-        for names in levels(self._needs):
-            behind |= {name for name in names if {*self._needs[name]} & (culprits | behind)}
+        culprits = self._culprits(run)
+        redone = {name for culprit in culprits for name in self.steps[culprit].redo}
+        redone |= self._behind(redone)
+        behind = self._behind(culprits | redone)
         for step in self.spec.steps:
             record = run.step(step.id)
             follows = step.is_final or record.state in ("skipped", "blocked")
-            if step.id in behind and record.state in ENDED and (follows or culprits & step.handles):
+            if step.id in redone and record.state in ENDED:
+                yield e.StepReopened(step=step.id, is_anew=True)
+            elif (
+                step.id in behind and record.state in ENDED and (follows or culprits & step.handles)
+            ):
                 yield e.StepReopened(step=step.id, is_anew=True)
             elif step.id in culprits:
                 yield e.StepReopened(step=step.id, is_anew=not record.total)
+
+    def _behind(self, first: AbstractSet[str]) -> set[str]:
+        """Name the steps that need one of these, directly or not."""
+        found = set[str]()
+        for names in levels(self._needs):
+            found |= {name for name in names if {*self._needs[name]} & (first | found)}
+        return found
 
     def _culprits(self, run: RunRecord) -> set[str]:
         """Name the steps because of which a run failed, behind all that was blocked by them."""

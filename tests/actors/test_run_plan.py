@@ -41,19 +41,40 @@ finally = true
 run = ["true"]
 """
 PLAN = StepPlan(parse_workflow("x.toml", SOURCE))
+UNDOES = """
+[workflow]
+name = "x"
+[[step]]
+id = "find"
+run = ["true"]
+[[step]]
+id = "change"
+needs = ["find"]
+run = ["true"]
+[[step]]
+id = "back"
+needs = ["change"]
+when = "steps.change.status == 'failed'"
+run = ["true"]
+[[step]]
+id = "tell"
+needs = ["back"]
+redo = ["change"]
+run = ["false"]
+"""
 
 
-def tried(ends: str) -> list[str]:
+def tried(ends: str, plan: StepPlan = PLAN) -> list[str]:
     """Return the work to repeat; `ends` has a letter for each step, and names in capitals start again."""
     states = {"d": "done", "f": "failed", "s": "skipped", "b": "blocked", "0": "failed"}
     steps: dict[str, StepRecord] = {}
-    for name, letter in zip(PLAN.steps, ends, strict=True):
+    for name, letter in zip(plan.steps, ends, strict=True):
         marks = "" if letter in "sb0" else "dfw" if letter == "f" else "d"
         steps[name] = StepRecord(id=name, state=states[letter], marks=marks)
     run = RunRecord(
         workflow=WorkflowCopy(name="x", file="x.toml", folder="", source=SOURCE), steps=steps
     )
-    return [one.step.upper() if one.is_anew else one.step for one in PLAN.reopened(run)]
+    return [one.step.upper() if one.is_anew else one.step for one in plan.reopened(run)]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +99,13 @@ def test_failed_steps_continue_and_later_ones_restart(ends: str, again: list[str
 def test_a_step_that_only_the_time_limit_blocked_restarts() -> None:
     """Nothing failed, the run took too long."""
     assert tried("ddsbddd") == ["C", "END"]
+
+
+def test_a_step_may_say_what_is_done_anew_because_of_it() -> None:
+    """Whatever undid work names it: that, and all behind it, restarts, though it was done or handled."""
+    plan = StepPlan(parse_workflow("x.toml", UNDOES))
+    assert tried("dfdf", plan) == ["CHANGE", "BACK", "TELL"]
+    assert tried("dffb", plan) == ["change", "BACK", "TELL"]  # it was not undone
 
 
 def test_what_is_tried_again_has_all_its_attempts_again() -> None:

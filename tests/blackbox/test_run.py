@@ -51,6 +51,20 @@ def ended(chat: Chat) -> dict[str, Any]:
     return chat.wait("run_ended", session=chat.session)
 
 
+def test_a_codemod_that_reverted_itself_does_its_work_anew(place: Place) -> None:
+    """Its test fails, the files come back; when the cause is repaired, the hint is right."""
+    (place.folder / "a.txt").write_text("old\n")
+    test = ("--var", "test=grep -q new a.txt && test -e ../repaired")
+    wanted = ("--var", "search=old", "--var", "rewrite=sed -i s/old/new/ $FILE", *test)
+    failed = place.run("run", "codemod", *wanted)
+    assert (failed.returncode, (place.folder / "a.txt").read_text()) == (1, "old\n")
+    hint = re.search(r"`steersman (run --resume \S+)` repeats the failed work", failed.stdout)
+    assert hint, failed.stdout
+    (place.folder.parent / "repaired").touch()
+    again = place.run(*hint[1].split())
+    assert (again.returncode, (place.folder / "a.txt").read_text()) == (0, "new\n"), again.stderr
+
+
 def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> None:
     """Interrupted at one item and killed at another: each file once, and a revert gives all back."""
     (place.folder / "codemod.toml").write_text(CODEMOD)

@@ -43,6 +43,7 @@ idempotent = true
 [[step]]
 id = "two"
 needs = ["one"]
+redo = ["one"]
 when = "steps.one.failed == 0"
 agent = "assistant"
 prompt = "x"

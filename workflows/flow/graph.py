@@ -104,7 +104,7 @@ def shared_ids(steps: Sequence[StepSpec]) -> Iterator[Problem]:
 def order_problems(
     steps: Sequence[StepSpec], broken: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
-    """Find unknown needs and cycles of steps with unique ids.
+    """Find unknown steps in `needs` and `redo`, and cycles of steps with unique ids.
 
     `broken` are ids of steps that are there, and wrong.
     """
@@ -127,11 +127,21 @@ def _needs_problems(
         elif need in broken:
             continue
         elif need not in steps:
-            hint = did_you_mean(need, [*steps, *broken]) or f"steps: {_listed(steps)}"
-            yield Problem(where, f"step `{step.id}` needs `{need}`, which is not there", hint)
+            message = f"step `{step.id}` needs `{need}`, which is not there"
+            yield Problem(where, message, _known_steps(need, steps, broken))
         elif steps[need].is_final and not step.is_final:
             message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"
             yield Problem(where, message, "add `finally = true` here, or remove it there")
+    for number, name in enumerate(step.redo):
+        if name not in steps and name not in broken:
+            message = f"step `{step.id}` does `{name}` anew, which is not there"
+            where = ("step", step.number, "redo", number)
+            yield Problem(where, message, _known_steps(name, steps, broken))
+
+
+def _known_steps(name: str, steps: Mapping[str, StepSpec], broken: frozenset[str]) -> str:
+    """Return a hint for a name that no step has."""
+    return did_you_mean(name, [*steps, *broken]) or f"steps: {_listed(steps)}"
 
 
 def _listed(names: Mapping[str, object]) -> str:

@@ -148,6 +148,7 @@ def step_spec(line: StepLine, number: int) -> StepSpec:
         continue_on_error=line.continue_on_error,
         idempotent=line.idempotent,
         is_final=line.is_final,
+        redo=line.redo,
         remote=line.remote,
     )
 
@@ -272,16 +273,10 @@ _WAYS: Final = {
 }
 
 
-_MISSING: Final = {
-    "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
-    "`step` is missing": "add a table `[[step]]` for each thing to do",
-}
-
-
 def translated(problem: Problem) -> Problem:
-    """Give a problem a hint if a file lacks its first lines, or has another program's name for a key."""
-    if hint := _MISSING.get(problem.message):
-        return replace(problem, hint=hint)
+    """Give a problem a hint if a file has no step, or has another program's name for a key."""
+    if problem.message == "`step` is missing":
+        return replace(problem, hint="add a table `[[step]]` for each thing to do")
     if problem.where[:1] != ("step",) or len(problem.where) != 3:
         return problem
     key = str(problem.where[2])

@@ -245,8 +245,9 @@ class StepSpec(Value):
     `when` and a `for_each` that is a text are expressions; a tuple of items is taken as it stands.
     `timeout` bounds each attempt, `exit_codes` are those that count as success. `handles` are the
     needs whose outcome `when` looks at: it is asked also when these have failed. `is_final`
-    (`finally` in the file): it runs at the end, however that came. `remote`: its command may run on
-    another machine. `number` is its place in the file, from 0.
+    (`finally` in the file): it runs at the end, however that came. `redo` are the steps to do anew when
+    a run that failed because of it is tried again. `remote`: its command may run on another machine.
+    `number` is its place in the file, from 0.
     """
 
     id: str
@@ -266,6 +267,7 @@ class StepSpec(Value):
     continue_on_error: bool = False
     idempotent: bool = False
     is_final: bool = False
+    redo: tuple[str, ...] = ()
     remote: RemoteNeeds | None = None
     handles: frozenset[str] = frozenset()
 

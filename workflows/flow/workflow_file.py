@@ -234,12 +234,14 @@ class StepLine(TypedTable):
     """Whether it may run again if a crash left its outcome unknown; otherwise a resumed run asks."""
     is_final: bool = field(default=False, name="finally")
     """Whether it runs at the end, after all other steps, whatever their outcome."""
+    redo: tuple[str, ...] = ()
+    """Steps to do anew, with all behind them, if a run that failed because of this one is tried again."""
 
 
 class WorkflowFile(TypedTable):
     """The tables of the workflow in its file."""
 
-    workflow: WorkflowLine
-    """Settings of the whole workflow."""
     step: Annotated[tuple[StepLine, ...], Meta(min_length=1)]
     """The steps, in any order."""
+    workflow: WorkflowLine = WorkflowLine()
+    """Settings of the whole workflow."""
