@@ -1,9 +1,9 @@
 """Files that a message names: `look at @src/main.py and @"my notes.txt"`; and resources, `@server:uri`.
 
 The files are read when the message is sent, and journalled with it, so that a queued or replayed message
-has the text that the person meant. A word with an `@` that names no file, or inside code marks, stays as
-it is. A path outside the folder needs a rule that allows to read it; a deny rule holds, too. Blocks: not
-for the actors' loop.
+has the text that the person meant. A word with an `@` that names no file and does not look like one, or
+inside code marks, stays as it is. A path outside the folder needs a rule that allows to read it; a deny
+rule holds, too. Blocks: not for the actors' loop.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ _MOST_SEEN = 10_000
 _FULL = "the message brings as much along as it may"
 _NAMED = lazy_pattern(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
 _CODE = lazy_pattern(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_FILE = lazy_pattern(
+    r"[^\n]*\.(?:c|cfg|cpp|css|csv|go|h|html|ini|ipynb|java|js|json|jsx|lock|log|md|pdf|php|png|py|rb|rs|rst"
+    r"|sh|sql|toml|ts|tsv|tsx|txt|xml|ya?ml)"
+)
 AFTER = ".,;:!?)]}>*_"
 """Characters that may follow a name without being part of it."""
 
@@ -93,6 +97,7 @@ def names_in(text: str) -> Iterator[tuple[str, bool]]:
 
 def _find(name: str, folder: Path, is_meant: bool) -> Place | None:
     """Find a file by its name, also without a final punctuation mark; none if it is no name."""
+    is_meant = is_meant or _looks_like_a_file(name.rstrip(AFTER), folder)
     shorter = name
     while shorter:
         try:
@@ -105,6 +110,15 @@ def _find(name: str, folder: Path, is_meant: bool) -> Place | None:
             return place
         shorter = shorter[:-1] if shorter[-1] in AFTER else ""
     return find_place(name.rstrip(AFTER), folder) if is_meant and name.rstrip(AFTER) else None
+
+
+def _looks_like_a_file(name: str, folder: Path) -> bool:
+    """Whether a word is surely meant as a name: by its ending, or a folder that is there."""
+    top, slash, _ = name.partition("/")
+    try:
+        return bool(_FILE.fullmatch(name) or (slash and (folder / top).is_dir()))
+    except (OSError, ValueError):  # no path
+        return False
 
 
 def _attached(place: Place, ask: Ask, room: int, room_for_pictures: int) -> Attachment:

@@ -50,6 +50,8 @@ def named(text, folder, *rules):
         ("@ a.txt @@a.txt", []),
         ('@"missing.txt"', ["-missing.txt"]),
         ("@./missing.txt, please", ["-missing.txt"]),
+        ("see @notes.tx or @missing.txt.", ["-missing.txt"]),
+        ("@src/missing, @lib/missing @pytest.fixture", ["-src/missing"]),
         ("@photo.png @pipe", ["-photo.png", "-pipe"]),
         ("@nul\0", []),
     ],
