@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
-from ..journal.revert_record import beside
+from ..journal.revert_record import beside, result_of
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
 from ..machines import protocol as m
 from ..machines.errors import SteersmanError, StoreError
@@ -188,7 +188,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         is_held=queue.state == "held",
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
-        run=run.state if run is not None else "",
+        run=result_of(run, record.reverts) if run is not None else "",
     )
 
 

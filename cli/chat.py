@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ..gateway.client import SessionClient
-from ..gateway.home.home import find_in, named_session, refuse_run
+from ..gateway.home.home import named_session, refuse_run
 from ..gateway.host.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.reach import server_of
@@ -90,7 +90,7 @@ def _chat(options: ChatOptions, environ: Mapping[str, str], given: ChatInterface
 def _named(store: Store, options: ChatOptions, folder: Path) -> str:
     """Return the id of the session that the options name; empty if they name none."""
     if options.resume:
-        return find_in(store, options.resume).session
+        return named_session(store, options.resume).session
     if not options.is_newest:
         return ""
     ours = [

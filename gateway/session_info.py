@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from ..journal.lock import Owner
+from ..journal.revert_record import REVERTED
 from ..journal.store import RowFilter, SessionRow, Store
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.value import Value
@@ -43,11 +44,11 @@ class SessionInfo(Value):
     `state` of a session that a program has open: `waiting` for a person (`needs` says why), `running`,
     `held` (what waits in its queue is resumed by a person), `idle`, or `elsewhere`, where that program
     runs on another machine. Of any other: `left`, `finalized`, `crashed`, `damaged` or `never began`.
-    `result` is how a workflow's run ended: `succeeded`, `failed` or `interrupted`. `title` is the first
-    words of its first message, `name` what a person called it. `parent` is the session above a
-    subagent's. `waiting` and `interrupted` count messages, `asking` the questions that wait for a person,
-    in lists with those of its subagents. `has_begun`: something was said in it. `seq` is the number of
-    its newest entry.
+    `result` is how a workflow's run ended: `succeeded`, `failed` or `interrupted`, or `reverted` if its
+    work is undone. `title` is the first words of its first message, `name` what a person called it.
+    `parent` is the session above a subagent's. `waiting` and `interrupted` count messages, `asking` the
+    questions that wait for a person, in lists with those of its subagents. `has_begun`: something was
+    said in it. `seq` is the number of its newest entry.
     """
 
     id: str
@@ -138,7 +139,7 @@ def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> S
     )
 
 
-RESULTS = ("succeeded", "failed", "interrupted")
+RESULTS = ("succeeded", "failed", "interrupted", REVERTED)
 """How a workflow's run may end."""
 _LEFT = {"suspended": "left", "finalized": "finalized"}
 

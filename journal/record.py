@@ -227,10 +227,11 @@ class SessionRecord(Struct, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing runs in the session or its children, and no waiting item will automatically."""
+        """Whether nothing runs in it or its children, no revert is left, and no item will run."""
         if self.state in ("suspended", "finalized"):
             return True
         works = any(child.is_at_work for child in self.children.values())
+        works |= any(revert.is_open for revert in self.reverts.values())
         goes_on = self.goals.is_pursued and not self.queue.waiting_count
         return self.state == "idle" and not works and not goes_on and not self.queue.will_run()
 

@@ -8,12 +8,13 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from ..machines.delivery import Relation
-from ..machines.lifecycles import REVERT
+from ..machines.lifecycles import REVERT, RUN
 from ..machines.value import Value
 from ..workflows.spelling import counted_paths
 from . import entries as e
 from .child_record import ChildRecord, Children
 from .fold import EntryKinds, moved
+from .run_record import RunRecord
 
 REMEMBERED = 20
 NAMED = 20
@@ -111,11 +112,25 @@ def beside(children: Children, reverts: Mapping[str, RevertRecord]) -> list[Chil
     ]
 
 
+REVERTED = "reverted"
+"""How a run is in lists whose work is undone."""
+OVER = frozenset({*RUN.final, REVERTED})
+"""How a run is that cannot go on."""
+
+
+def result_of(run: RunRecord, reverts: Mapping[str, RevertRecord]) -> str:
+    """Return the state of a run for lists: that of its machine, or that its work is undone."""
+    return REVERTED if was_taken_back(reverts) else run.state
+
+
 def was_taken_back(reverts: Mapping[str, RevertRecord]) -> bool:
-    """Whether the last revert restored the files that a run changed, so that its work is undone."""
-    done = [revert.outcome for revert in reverts.values() if revert.outcome is not None]
-    whole = [one for one in done if one.scope != "last" and not one.is_dry_run]
-    return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
+    """Whether a revert restored the files that a run changed, and none gave them back since."""
+    is_undone = False
+    for known in reverts.values():
+        done = known.outcome
+        if done is not None and done.restored and done.scope != "last" and not done.is_dry_run:
+            is_undone = done.scope == "turn"
+    return is_undone
 
 
 def news_of(entry: e.Reverted) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from ...gateway.commands import agents as subagents
 from ...gateway.commands import goal as goals
@@ -13,11 +13,10 @@ from ...gateway.commands import queue as verbs
 from ...gateway.commands import saved_queue, talk
 from ...gateway.commands.command import DECLARED
 from ...gateway.events.contract import AcceptedEvent
-from ...gateway.events.translation import queue_view
 from ...gateway.home.home import SHORTEST_ID
 from ...gateway.outcome import Outcome
 from ...gateway.reach import SessionReach
-from ...gateway.views.saved_queues import Saved, read_saved
+from ...gateway.views.saved_queues import Saved, read_saved, stored_queue
 from ...gateway.wording.acknowledgement import discarding, waiting_text
 from ...gateway.wording.formats import item_line
 from ...gateway.wording.redaction import redactor_of
@@ -25,12 +24,12 @@ from ...journal.codec import decode_entry
 from ...journal.entries import ToolRefused
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import load_record, recovered
-from ...journal.store import RowFilter, SessionRow, Store
+from ...journal.revert_record import OVER
+from ...journal.store import RowFilter, Store
 from ...machines.delivery import Cause
 from ...machines.errors import StoreDamaged, UsageError
-from ...machines.lifecycles import RUN
 from ...workflows.paths import Paths
-from ..exit_codes import DONE, FAILED, LIMITED, UNANSWERED
+from ..exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, UNANSWERED
 from ..options import WAYS, Json, Of, Session, Way, argument, flag, group, option
 from ..output import show, show_document, show_either, warn
 from ..stored import stored
@@ -66,8 +65,9 @@ def queue_list(
     if data["state"] == "held" and lines:
         way = "/queue resume` in a chat on this session"
         way = f"steersman run --resume {row.session}`" if row.workflow else way
-        is_over = row.run in RUN.final
-        lines.append(f"Held: {discarding(row.session)}." if is_over else f"Held: `{way} runs them.")
+        is_over = row.run in OVER
+        gone = discarding(row.session, row.run)
+        lines.append(f"Held: {gone}." if is_over else f"Held: `{way} runs them.")
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
 
 
@@ -149,18 +149,6 @@ def _list_saved(*, as_json: bool) -> None:
     show_either({"saved": found}, said, as_json)
 
 
-def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) -> dict[str, Any]:
-    """Return the durable queue; of a session that no process has open, as its next owner will find it."""
-    if row is None:
-        return {"session": None, "state": "open", "items": []}
-    record = load_record(store, row.session)
-    if store.is_owned(row.session):
-        return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
-    saved = read_saved(store, row)
-    state = "held" if saved.items and saved.is_crashed else record.queue.state
-    return {"session": row.session, "state": state, "items": saved.view()["items"]}
-
-
 def send(
     session: Session,
     text: Annotated[str, argument("TEXT", "A message, or a slash command.")],
@@ -230,7 +218,7 @@ def _code_of(store: Store, session: str, outcome: Outcome) -> int:
     if turn is not None and turn.cause in (Cause.BUDGET, Cause.NO_PROGRESS):
         return LIMITED
     if outcome.status not in ("done", "steered"):
-        return FAILED
+        return INTERRUPTED if outcome.status == "interrupted" else FAILED
     entries = (decode_entry(stored.data) for stored in store.entries(session))
     is_unanswered = any(
         isinstance(entry, ToolRefused) and entry.turn == outcome.turn and entry.is_unanswered
@@ -273,6 +261,7 @@ def agents_list(session: Session = "last", as_json: Json = False) -> None:
         show(subagents.draw_agents(found))
 
 
+agents.command("show")(twin(subagents.show_agent, Session))
 agents.command("stop")(twin(subagents.stop_agent, Session))
 agents.command("wrap-up")(twin(subagents.wrap_up_agent, Session))
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from ...gateway.commands.session import clean_name, finalize, rename
 from ...gateway.home import retention
-from ...gateway.home.home import find_in, named_session, open_store
+from ...gateway.home.home import named_row, named_session, open_store
 from ...gateway.home.retention import family
 from ...gateway.host.host import Host
 from ...gateway.host.offline_writer import writing
@@ -277,7 +277,7 @@ def delete_session(
     paths = Paths.of(os.environ)
     config = load(paths, Path.cwd(), os.environ)
     with closing(open_store(paths)) as store:
-        row = find_in(store, session)
+        row = named_row(store, session)
         below = len(family(store, row.session)) - 1
         if not yes and sys.stdin.isatty():
             called = f' "{redactor_of(os.environ).line(row.name)}"' if row.name else ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +18,7 @@ import typer
 
 from ...gateway.commands.command import Command, CommandCall, Parameter
 from ...gateway.events.contract import ReceiptEvent
-from ...gateway.home.home import find_in, named_session, whole_row
+from ...gateway.home.home import named_session, whole_row
 from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import rejected_text
 from ...journal.store import RowFilter, SessionRow, Store
@@ -171,9 +170,7 @@ def session_here(store: Store, name: str) -> SessionRow:
     for row in store.sessions(newest):
         if row.session in owned:
             return whole_row(store, row)
-    with suppress(UsageError):
-        return find_in(store, "last", Path.cwd())
-    return find_in(store, "last")
+    return named_session(store, "last")
 
 
 def find_for_listing(store: Store, name: str) -> SessionRow | None:

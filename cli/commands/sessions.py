@@ -25,7 +25,7 @@ from ...gateway.session_info import SessionInfo, described, listed
 from ...gateway.views.audit import audit
 from ...gateway.views.comparison import compared, comparison_data, comparison_text
 from ...gateway.views.moment import parse_moment
-from ...gateway.wording.formats import age, iso, size_text
+from ...gateway.wording.formats import age, iso, one_line, size_text
 from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.codec import decode_entry, encode
 from ...journal.lock import Owner
@@ -61,6 +61,7 @@ _HEAD = ("ID", "TITLE", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED
 _TURN = lazy_pattern(r"t?\d{1,7}")
 SHOWN = 200
 """Sessions in a table, if nothing else is said."""
+_WHAT = 80  # characters of an act in a table
 _SHRINKING = ("TITLE", "LAST ACTIVE", "WAITING", "INTERRUPTED")
 
 
@@ -111,7 +112,7 @@ def list_sessions(
     if is_more:
         warn(f"These are the newest {len(shown)}; `--limit N` shows more.")
     for info in shown:
-        if info.workflow and info.interrupted and info.open == "no":
+        if info.interrupted and info.open == "no" and info.result in ("interrupted", "failed"):
             name = redactor.line(info.workflow)
             warn(f"Run of {name}: `steersman run --resume {info.id}` continues where it stopped.")
 
@@ -277,11 +278,14 @@ def diff_session(
 
 
 def audit_sessions(
+    session: Annotated[str, argument("[ID]", "A session, or `last`; if left out, all.")] = "",
     since: Annotated[str, option("TIME", "From when on: a time, or `7d ago`.")] = "1d ago",
     who: Annotated[str, option("PATTERN", "Only the acts of these: `phone`, `agent *`.")] = "*",
     as_json: Json = False,
 ) -> None:
     """Show who did what: what people said and chose, what agents did, and by which rule.
+
+    A long text is cut; `--json` has all of it.
 
     Example: steersman sessions audit --since "7d ago" --who phone
     """
@@ -289,7 +293,8 @@ def audit_sessions(
     if isinstance(moment, int):
         raise UsageError(f"`{since}` is not a time", 'steersman sessions audit --since "7d ago"')
     with stored(os.environ) as store:
-        lines = audit(store, moment.timestamp(), redactor_of(os.environ))
+        only = named_session(store, session) if session else None
+        lines = audit(store, moment.timestamp(), redactor_of(os.environ), only)
     lines = [line for line in lines if fnmatchcase(line["who"], who)]
     if as_json:
         show_document({"acts": lines})
@@ -298,7 +303,8 @@ def audit_sessions(
         warn(f"nobody did anything since `{since}`")
         return
     head = ("TIME", "WHO", "ACT", "WHAT", "RULE", "SESSION")
-    rows = [tuple(str(dict(line)[name.lower()]) for name in head) for line in lines]
+    shown = [{**line, "what": one_line(line["what"], _WHAT)} for line in lines]
+    rows = [tuple(str(line[name.lower()]) for name in head) for line in shown]
     show_table(head, rows, ("WHO", "WHAT"), ("RULE",))
 
 

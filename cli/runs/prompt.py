@@ -36,7 +36,7 @@ from ..signals import PromptExit, leave_through
 from ..streams import forget
 from ..talk import has_utf8, start_notices, talking
 from ..wrapping import wrapped
-from .watch import RunWatch, elapsed_text, event_line, reason_text, summary
+from .watch import RunWatch, elapsed_text, event_line, reason_text
 
 
 def ask_text(question: QuestionEvent) -> str:
@@ -255,9 +255,8 @@ def run_at_prompt(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
         code = _converse(host, watch, conversation, screen)
         if code is None:
             watch.wait(conversation)
-            seconds = time.monotonic() - began
-            if watch.ended is not None:
-                _write("\n".join(summary(watch.ended, conversation.changes(), seconds)) + "\n")
+            for line in watch.summary(conversation, time.monotonic() - began):
+                _write(f"{line}\n")
             conversation.leave()
             return watch.exit_code
         conversation.leave("signal")

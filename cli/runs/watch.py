@@ -39,12 +39,15 @@ class RunWatch:
         self.on_stop: Callable[[], None] = lambda: None
         self._is_stopping = False
         self._has_unanswered = False
+        self.is_reverted = False
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
         self.idle_waiter.hear(event)
         if event["type"] == "tool_ended" and event.get("unanswered"):
             self._has_unanswered = True
+        if event["type"] == "reverted" and event["scope"] == "turn" and "parent" not in event:
+            self.is_reverted = bool(event["restored"])
         if event["type"] == "run_ended" and "parent" not in event:
             self.ended = event
             self.idle_waiter.pause = SHORT
@@ -59,6 +62,13 @@ class RunWatch:
         """
         self.idle_waiter.wait(conversation, between)
         conversation.publish_all()
+
+    def summary(self, conversation: RunSession, seconds: float) -> list[str]:
+        """Return the lines about how the run ended, after so long; none if it has not."""
+        if self.ended is None:
+            return []
+        changed = conversation.changes()
+        return summary(self.ended, changed, seconds, is_reverted=self.is_reverted)
 
     def stop(self) -> None:
         """Interrupt the run, as a first Ctrl-C does."""
@@ -135,7 +145,9 @@ def reason_text(event: StepEvent) -> str:
     return f": {clean(reason[0])}" if reason else ""
 
 
-def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[str]:
+def summary(
+    ended: RunEndedEvent, changed: list[str], seconds: float, *, is_reverted: bool = False
+) -> list[str]:
     """Return the result of a run, the files that it changed, and the next steps."""
     run, status = ended["run"], ended["status"]
     counts = [
@@ -153,7 +165,9 @@ def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[st
         noun = "file" if len(changed) == 1 else "files"
         lines.append(f"Changed {len(changed)} {noun}: {names}")
         lines.append(f"`steersman sessions revert {run}` brings everything back.")
-    if status == "interrupted":
+    if is_reverted:
+        lines.append("Its changes were reverted: it cannot be resumed.")
+    elif status == "interrupted":
         lines.append(f"`steersman run --resume {run}` continues where it stopped.")
     elif ended.get("reason", "").startswith(UNDECIDED):
         lines.append(f"`steersman run --resume {run}` says how it goes on.")
@@ -186,10 +200,8 @@ def run_plain(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
             err.write(f"{notice}\n")
         with watch.stopping_on_interrupt():
             watch.wait(conversation)
-        if watch.ended is not None:
-            seconds = time.monotonic() - began
-            for line in summary(watch.ended, conversation.changes(), seconds):
-                out.write(f"{line}\n")
+        for line in watch.summary(conversation, time.monotonic() - began):
+            out.write(f"{line}\n")
         conversation.leave()
     return watch.exit_code
 

@@ -14,7 +14,7 @@ import asyncio
 import secrets
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import ExitStack, aclosing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ...cli.commands.inspect import dump_now, printed
-from ...cli.commands.queue import stored_queue
 from ...cli.stored import stored
 from ...gateway.client import SessionClient
 from ...gateway.commands.command import CommandCall
 from ...gateway.commands.talk import answer, stop
 from ...gateway.events.contract import Event, ReceiptEvent
 from ...gateway.follow import Batch, Follower
-from ...gateway.home.home import find_in, named_session
+from ...gateway.home.home import named_session
 from ...gateway.host.host import Host
 from ...gateway.launch_options import LaunchOptions
 from ...gateway.outcome import StoredOutcome, later
@@ -38,6 +37,7 @@ from ...gateway.reach import SessionReach
 from ...gateway.remote_session import RemoteSession
 from ...gateway.running import read_run, start_run
 from ...gateway.session_info import listed
+from ...gateway.views.saved_queues import stored_queue
 from ...gateway.views.story import story_of
 from ...gateway.wording.formats import iso
 from ...gateway.wording.redaction import Redactor
@@ -272,11 +272,7 @@ class HomeTools:
 
     def _find(self, store: Store, name: str) -> SessionRow:
         """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
-        if name != "last":
-            return named_session(store, name)
-        with suppress(UsageError):
-            return find_in(store, name, self._folder)
-        return find_in(store, name)
+        return named_session(store, name, self._folder)
 
     def _shown(self, data: Any) -> Json:
         """Take secrets and terminal escapes out of data."""

@@ -6,17 +6,19 @@ import difflib
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from ...actors.decisions.reverting import answer_of, asking, elsewhere, ending_of, order_of
 from ...journal.entries import RevertBegun
 from ...journal.record import SessionRecord
-from ...journal.revert_record import RevertRecord, apply_to_reverts
+from ...journal.revert_record import RevertRecord, apply_to_reverts, taken_back
 from ...journal.store import RowFilter
 from ...machines import protocol as m
+from ...machines.errors import UnknownSession
 from ...workspace.workspace import FileChange
 from ..client import SessionClient
-from ..wording.acknowledgement import reverted_text
+from ..wording.acknowledgement import path_names, reverted_text
 from .command import Argument, Reply, command
 
 REVERT_TIMEOUT = 600.0
@@ -88,8 +90,9 @@ def revert(
     if not asked.get("ok"):
         return Reply(ok=False, data=asked, text=f"Not reverted: {asked.get('reason')}.")
     data = _outcome(client, asked["id"])
-    client.settle()  # the outcome is on disk before any client reads it
-    client.view.state()  # returns after the session has learned that it is
+    with suppress(UnknownSession):  # its program left it when that was done
+        client.settle()  # the outcome is on disk before any client reads it
+        client.view.state()  # returns after the session has learned that it is
     finished = [reverted_text(_outcome(client, revert), way) for revert in cut_off]
     text = "\n".join(
         [
@@ -180,7 +183,7 @@ def diff(
     Example: steersman sessions diff last t3
     """
     try:
-        turns = (_turn(client, turn),) if turn else ()
+        turn = _turn(client, turn) if turn else ""
     except ValueError as error:
         return Reply(ok=False, text=f"{error}.")
     if not client.files.are_kept:
@@ -188,12 +191,23 @@ def diff(
     owner = _owner(client)
     if owner:
         return Reply(ok=False, text=f"Its changes {BELONGS.format(owner)}.")
-    changes = client.files.diff(turns)
+    changes = client.files.diff((turn,) if turn else ())
     data = {"files": [{"path": change.path, "change": _word(change)} for change in changes]}
     lines = [line for change in changes for line in _lines(change)]
     if len(lines) > LONGEST:
         lines = [*lines[:LONGEST], f"[{len(lines) - LONGEST} more lines]"]
-    return Reply(data=data, text="\n".join(lines) or "No file was changed.")
+    return Reply(data=data, text="\n".join(lines) or _unchanged(client.record(), turn))
+
+
+def _unchanged(record: SessionRecord, turn: str) -> str:
+    """Say why there is nothing to show of a turn, or of the newest one."""
+    gone = sorted(taken_back(record.reverts, turn or record.turn))
+    if not gone:
+        return "No file was changed."
+    names = path_names(gone)
+    return (
+        f"What {turn or record.turn} changed was reverted: {names}. `/revert undo` brings it back."
+    )
 
 
 def _owner(client: SessionClient) -> str:

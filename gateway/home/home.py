@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ...journal.revert_record import OVER
 from ...journal.sqlite import SqliteStore
 from ...journal.store import RowFilter, SessionRow, Store
 from ...machines.errors import StoreError, UnknownSession, UsageError
-from ...machines.lifecycles import RUN
 from ...workflows.home_folder import expanded
 from ...workflows.home_place import POSTGRES, home_place
 from ...workflows.paths import Paths, make_private
@@ -104,11 +104,22 @@ def candidates(store: Store, name: str, folder: Path | None = None) -> list[Sess
     return rows
 
 
-def named_session(store: Store, name: str) -> SessionRow:
-    """Find a session of a store in the same way; a full id is found without reading all rows."""
+def named_session(store: Store, name: str, folder: Path | None = None) -> SessionRow:
+    """Find a session as `named_row` does; a row that cannot be read is made again."""
+    return whole_row(store, named_row(store, name, folder))
+
+
+def named_row(store: Store, name: str, folder: Path | None = None) -> SessionRow:
+    """Find a session of a store in the same way; a full id is found without reading all rows.
+
+    `last` is the newest of `folder`, if left out of the present one, or of all where that has none.
+    """
     with suppress(UnknownSession, UsageError):
-        return whole_row(store, store.row(name))
-    return whole_row(store, find_in(store, name))
+        return store.row(name)
+    if name == "last":
+        with suppress(UsageError, OSError):  # the folder may be gone
+            return find_in(store, name, folder or Path.cwd())
+    return find_in(store, name)
 
 
 def whole_row(store: Store, row: SessionRow) -> SessionRow:
@@ -136,7 +147,7 @@ def depth_of(session: str, parents: Mapping[str, str]) -> int:
 def refuse_run(row: SessionRow) -> None:
     """Raise `UsageError` for a workflow's run, which no chat can resume."""
     if row.workflow:
-        is_over = row.run in RUN.final
+        is_over = row.run in OVER
         resumes = "" if is_over else f"`steersman run --resume {row.session}` resumes it, "
         raise UsageError(
             f"session `{row.session}` is a run of the workflow `{row.workflow}`, not a chat",

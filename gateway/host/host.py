@@ -218,14 +218,15 @@ class Host:
         It is there before anybody is told that the session has started, and asks for something.
         """
         conversation = SessionClient(self, session, folder)
-        self.event_bus.expect(session, lambda: self._register(conversation))
+        self.event_bus.expect(session, lambda: self.register(conversation))
         return conversation
 
-    def _register(self, conversation: SessionClient) -> None:
+    def register(self, conversation: SessionClient) -> None:
+        """Have this conversation found by its session."""
         self.conversations[conversation.session] = conversation
 
     def _talk(self, conversation: SessionClient) -> SessionClient:
-        self._register(conversation)
+        self.register(conversation)
         if self.launch.mode:
             conversation.ask(m.PolicyChange(mode=mode_named(self.launch.mode)))
         if self.is_kept:
@@ -263,7 +264,7 @@ class Host:
             is_offline=True,
         )
         conversation = SessionClient(self, session, Path(record.folder), record.wanted_model)
-        self._register(conversation)
+        self.register(conversation)
         return conversation
 
     def take_in(self, session: str) -> None:
@@ -335,7 +336,7 @@ class Host:
                 continue
             named = f"Run {run.session} of this folder (workflow {run.workflow})"
             if is_over:
-                self.note(f"{named} has unread messages: {discarding(run.session)}")
+                self.note(f"{named} has unread messages: {discarding(run.session, run.run)}")
                 continue
             self.note(
                 f"{named} was interrupted: "

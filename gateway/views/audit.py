@@ -44,10 +44,19 @@ class _Act(NamedTuple):
     user: str = OWNER
 
 
-def audit(store: Store, since: float, redactor: Redactor) -> list[AuditLine]:
-    """Return all acts from a moment on, in seconds since 1970, the oldest first. Raises `StoreError`."""
-    rows = (row for row in store.sessions() if row.updated >= since)
-    found = [line for row in rows for line in _of_session(store, row, since, redactor)]
+def audit(
+    store: Store, since: float, redactor: Redactor, only: SessionRow | None = None
+) -> list[AuditLine]:
+    """Return the acts from a moment on, in seconds since 1970, the oldest first.
+
+    Those of all sessions, or of one with its subagents, or of one subagent. Raises `StoreError`.
+    """
+    if only is None:
+        rows = store.sessions()
+    else:
+        rows = [only] if only.parent else store.family(only.session)
+    newer = (row for row in rows if row.updated >= since)
+    found = [line for row in newer for line in _of_session(store, row, since, redactor)]
     return sorted(found, key=lambda line: line["time"])
 
 

@@ -18,15 +18,15 @@ from msgspec.structs import replace
 
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.recovery import is_cut_off, last_sign, load_record
-from ...journal.revert_record import beside, was_taken_back
+from ...journal.revert_record import OVER, beside, result_of
 from ...journal.store import RowFilter, SessionRow, Store
 from ...machines import protocol as m
 from ...machines.errors import ConfigError, StoreBusy, StoreDamaged
-from ...machines.lifecycles import GOAL, RUN
+from ...machines.lifecycles import GOAL
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
-from ..events.translation import EventPublisher, calls_in, item_view
+from ..events.translation import EventPublisher, calls_in, item_view, queue_view
 from ..home.retention import moments_of
 from ..home.trash import Thing, Trash
 from ..wording.formats import age, call_words, iso, item_line, one_line
@@ -223,6 +223,9 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         for item in record.queue.live()
     ]
     items += record.queue.aside()
+    is_over = record.run is not None and result_of(record.run, record.reverts) in OVER
+    if record.run is not None and is_over:  # what waits are messages, not the run itself
+        items = [item for item in items if item.id != record.run.item]
     return Saved(
         row=row,
         queue=record.queue,
@@ -233,9 +236,20 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
         unknown=tuple(calls_in(record, "running", "stopping", "unknown")),
-        is_over=record.run is not None
-        and (record.run.state in RUN.final or was_taken_back(record.reverts)),
+        is_over=is_over,
     )
+
+
+def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) -> dict[str, Any]:
+    """Return the durable queue; of a session that no process has open, as its next owner will find it."""
+    if row is None:
+        return {"session": None, "state": "open", "items": []}
+    record = load_record(store, row.session)
+    if store.is_owned(row.session):
+        return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
+    saved = read_saved(store, row)
+    state = "held" if saved.items and saved.is_crashed else record.queue.state
+    return {"session": row.session, "state": state, "items": saved.view()["items"]}
 
 
 # Announcements ------------------------------------------------------------------------------------

@@ -13,11 +13,12 @@ from typing import Any, NotRequired, TypedDict
 from ...journal.history import record_at, seq_at
 from ...journal.queue_record import AT_REST, NOT_YET, ItemRecord
 from ...journal.record import SessionRecord, StopRecord
+from ...journal.revert_record import OVER, result_of
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
-from ...machines.lifecycles import ITEM, RUN, TURN
+from ...machines.lifecycles import ITEM, TURN
 from ...machines.protocol import exit_words
 from ..wording.acknowledgement import discarding
 from ..wording.formats import clock, iso, one_line, plain_words
@@ -301,8 +302,9 @@ def _resume(record: SessionRecord, is_owned: bool) -> str:
     if is_owned:
         return f"`/queue resume` there, or `steersman queue resume --session {record.id}`"
     if record.run is not None:
-        is_over = record.run.state in RUN.final
-        return discarding(record.id) if is_over else f"`steersman run --resume {record.id}`"
+        result = result_of(record.run, record.reverts)
+        resumes = f"`steersman run --resume {record.id}`"
+        return discarding(record.id, result) if result in OVER else resumes
     return f"`steersman chat --resume {record.id}`, and there `/queue resume`"
 
 

@@ -18,7 +18,6 @@ from weakref import WeakValueDictionary
 
 from starlette.responses import PlainTextResponse
 
-from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.errors import SteersmanError, StoreBusy, UnknownSession, UsageError
 from ...ports.models.choice import known_names
@@ -30,7 +29,6 @@ from ...workflows.schedules import SystemZone
 from ..chat.platform_parts import BackgroundTasks
 from ..control import Requests
 from ..events.contract import Event, Stamp
-from ..events.translation import queue_view
 from ..follow import Batch, Follower, pages
 from ..home.trash import Trash
 from ..hosts import Hosts
@@ -41,7 +39,7 @@ from ..session_info import SessionInfo, described, listed
 from ..views.comparison import all_steps, compared, facts_rows
 from ..views.dump import Dump, dump_session
 from ..views.moment import seq_of
-from ..views.saved_queues import told_saved
+from ..views.saved_queues import stored_queue, told_saved
 from ..views.schedule_view import schedules_now
 from ..views.sequence import last_turn
 from ..views.story import StoryView, story_of
@@ -269,8 +267,7 @@ class Desk:
             return found
 
     def _stored_queue(self, row: SessionRow) -> SessionQueue:
-        record = load_record(self._hosts.store, row.session)
-        return SessionQueue(session=row.session, **queue_view(record.queue))
+        return cast("SessionQueue", stored_queue(self._hosts.store, row))
 
     def _dump(self, row: SessionRow, at: str = "") -> Dump:
         store = self._hosts.store

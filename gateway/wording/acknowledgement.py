@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...journal.queue_record import ItemRecord
+from ...journal.revert_record import REVERTED
 from ...machines import protocol as m
 from ...machines.pattern import lazy_pattern
 from ...workflows.spelling import counted_paths
@@ -198,9 +199,10 @@ REJECTIONS: dict[str, str] = {
 """Why a message was not accepted, as people read it, by the `reason` of a `rejected` event."""
 
 
-def discarding(session: str) -> str:
-    """Say what becomes of messages that wait in a run that has succeeded: nothing runs them."""
-    return f"`steersman queue discard {session}` deletes them: the run has succeeded"
+def discarding(session: str, result: str) -> str:
+    """Say what becomes of messages that wait in a run that has succeeded or was reverted."""
+    how = "was" if result == REVERTED else "has"
+    return f"`steersman queue discard {session}` deletes them: the run {how} {result}"
 
 
 def waiting_text(session: str, *, is_run: bool) -> str:

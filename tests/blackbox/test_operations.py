@@ -135,6 +135,8 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
     assert [act["act"] for act in json.loads(agents.stdout)["acts"]] == ["question", "call"]
     since = place.run("sessions", "audit", "--since", "2999-01-01", "--json")
     assert json.loads(since.stdout) == {"acts": []}
+    of_one = json.loads(place.run("sessions", "audit", session, "--json").stdout)["acts"]
+    assert {act["session"] for act in of_one} == {session}
     wrong = place.run("sessions", "audit", "--since", "5")
     assert (wrong.returncode, "is not a time" in wrong.stderr) == (2, True)
     said = run(place, "audit")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Chat, Gate, Place
+from support.driver import COMMAND, Chat, Gate, Place, finish
 from support.model_server import Text, shell
 from support.patience import seconds
 from support.served import Served
@@ -155,12 +155,38 @@ def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
     """What was done is not done any more, so nothing is left out silently."""
     (place.folder / "broken.toml").write_text(BROKEN)
     assert place.run("run", "broken.toml", "--var", "cause=x").returncode == 1
-    assert place.run("sessions", "revert", "last").returncode == 0
-    refused = place.run("run", "--resume", "last")
-    assert (refused.returncode, "was reverted" in refused.stderr) == (1, True)
-    assert place.run("sessions", "revert", "last", "undo").returncode == 0
+    for told in (
+        "Reverted 3 files.",
+        "There is nothing to revert.",
+    ):  # again, which changes nothing
+        assert place.run("sessions", "revert", "last").stdout.startswith(told)
+        refused = place.run("run", "--resume", "last")
+        assert (refused.returncode, "was reverted" in refused.stderr) == (1, True)
+    listed = place.run("sessions", "list")
+    assert ("reverted" in listed.stdout, "--resume" in listed.stderr) == (True, False)
+    name = place.stored()["id"]
+    chat = place.run("chat", "--plain", "/queue")
+    assert "Run " not in chat.stdout + chat.stderr
+    assert place.run("sessions", "revert", name, "undo").returncode == 0
     (place.folder / "x").touch()
-    assert place.run("run", "--resume", "last").returncode == 0
+    assert place.run("run", "--resume", name).returncode == 0
+
+
+def test_a_run_is_taken_back_while_it_works(place: Place, gate: Gate) -> None:
+    """The revert is told to whoever asked for it; the run's own program says no more that it goes on."""
+    halting = STOPPED.format(command=f"echo x > made; {gate.command}")
+    (place.folder / "halting.toml").write_text(halting)
+    job = place.start("run", "halting.toml")
+    gate.wait()
+    done = place.run("sessions", "revert", "last")
+    assert (done.returncode, done.stdout.splitlines()[0][:15]) == (0, "Reverted 1 file"), (
+        done.stderr
+    )
+    assert not (place.folder / "made").exists()
+    said = finish(job).stdout
+    assert "Its changes were reverted: it cannot be resumed." in said
+    assert "--resume" not in said
+    assert "Changed" not in said
 
 
 def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
