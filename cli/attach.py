@@ -23,7 +23,6 @@ from ..gateway.wording.redaction import redactor_of
 from ..journal.lock import Owner
 from ..journal.store import SessionRow, Store
 from ..machines.errors import SteersmanError, StoreBusy
-from ..ports.process.ancestry import is_alive
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths, login_name
 from .chat_options import ChatOptions
@@ -159,11 +158,6 @@ def _attend(
     with stored(environ) as store:
         is_over = _is_over(store, last, owner, GOING if here.is_cut_off else 0.0)
         row = store.row(last)
-        instead = _in_its_place(store, row, owner) if is_over else ""
-    if instead:
-        went = f"The program that had session {last} open went on in session {instead}"
-        warn(f"{went}: `steersman attach {instead}` follows it.")
-        return 0
     if is_over:
         is_crash = row.state not in ("suspended", "finalized")
         how = "ended without closing it" if is_crash else "left it"
@@ -175,19 +169,6 @@ def _attend(
             f"Session {last} continues in its own program. `steersman attach {last}` joins it again."
         )
     return code
-
-
-def _in_its_place(store: Store, left: SessionRow, owner: Owner) -> str:
-    """Return the session that a program has opened in the place of one that it left; or nothing."""
-    until = time.monotonic() + GOING
-    while left.state == "suspended" and owner.is_here and is_alive(owner.pid):
-        others = ((name, found) for name, found in store.owners().items() if name != left.session)
-        rows = [store.row(name) for name, found in others if found.process == owner.process]
-        its = [row.session for row in rows if not row.parent and row.folder == left.folder]
-        if its or time.monotonic() >= until:
-            return its[0] if len(its) == 1 else ""
-        time.sleep(0.02)
-    return ""
 
 
 def _find(store: Store, name: str) -> SessionRow:
@@ -204,9 +185,12 @@ def _find(store: Store, name: str) -> SessionRow:
 
 
 def _is_over(store: Store, session: str, owner: Owner, patience: float) -> bool:
-    """Whether the owner has released the session; a dying owner closes its connection first."""
+    """Whether no program has the session any more; a dying owner closes its connection first."""
     until = time.monotonic() + patience
-    while store.owner(session) == owner and store.row(session).state != "finalized":
+    while store.row(session).state != "finalized":
+        now = store.owner(session)
+        if now != owner:
+            return now is None
         if time.monotonic() >= until:
             return False
         time.sleep(0.02)

@@ -54,6 +54,10 @@ from .typed_text import TextReader
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
 
+_QUESTIONS = ("sessions", "resumable")
+"""Requests that whoever made them waits for; the failure of others is told to the person."""
+REPLACED = "Its program goes on in session {}, and so do you."
+
 # The state of a running session as events, made from its dump, for a terminal that attaches
 
 
@@ -147,7 +151,9 @@ class AttachedSession:
         self.texts = TextReader(host.config.auto_queue.keywords)
         self._is_streamed = self._is_closing = False
         self._reach, self._owner, self._is_near = reach, owner, reach.is_near(owner)
-        self._next = self._told = ""
+        self._next = ""
+        self._repeated = set[str]()  # keys of lines that a notice has repeated
+        self._told = dict[str, str]()  # the word of a command that went on in a session, by that
         self._link = reach.remote(session, owner)
         self._key, self._numbers = f"a-{secrets.token_hex(4)}", count(1)
         self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
@@ -289,7 +295,8 @@ class AttachedSession:
                 self._answered(result)
                 answer.set_result(result)
             except (SteersmanError, OSError, ValueError) as error:
-                self._failed(error, params)
+                if method not in _QUESTIONS:
+                    self._failed(error, params)
                 answer.set_exception(error)
 
     def _failed(self, error: Exception, params: Mapping[str, Any]) -> None:
@@ -309,9 +316,9 @@ class AttachedSession:
             if not self._is_near and receipt.get("type") in ("result", "rejected"):
                 self._event_bus.publish(cast("c.Event", receipt))
             data = cast("dict[str, Any]", receipt.get("data") or {})
-            if receipt.get("type") == "result" and receipt.get("ok"):
-                self._next = str(data.get("session") or "")
-                self._told = str(receipt.get("text") or "")
+            if data.get("left") == self.session:
+                self._next = str(data["session"])
+                self._told[self._next] = str(receipt.get("text") or "")
 
     def _listen(self, told: Future[None]) -> None:
         """Pass events on, until the session is over and no other took its place."""
@@ -328,7 +335,7 @@ class AttachedSession:
         self._host.ended()
 
     async def _follow_all(self, told: Future[None]) -> None:
-        """Follow the session, and the one that a command of this terminal puts in its place."""
+        """Follow the session, and any other with which its program goes on in its place."""
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         self._stop_listening = lambda: loop.call_soon_threadsafe(task.cancel)
@@ -340,7 +347,8 @@ class AttachedSession:
                 return
             self.session = self._link.session = self._next
             self.publisher = EventPublisher(self.session, self._event_bus.publish, time.time)
-            self.publisher.notice(self._told)  # the owner's own word was still about the old one
+            # the result of a command of this terminal was about the new one, which was not followed yet
+            self.publisher.notice(self._told.pop(self.session, REPLACED.format(self.session)))
             await self._follow(told)
 
     async def _follow(self, told: Future[None]) -> None:
@@ -356,6 +364,8 @@ class AttachedSession:
                         told.set_result(None)
                 for event in events:
                     is_own = event["session"] == self.session
+                    if is_own and event["type"] == "session_replaced":
+                        self._next = event["by"]
                     is_known = is_own and known is not None and (event["seq"] or known + 1) <= known
                     if not is_known or event["type"] == "answer":
                         self._tell(event)
@@ -365,14 +375,18 @@ class AttachedSession:
     def _tell(self, event: c.Event) -> None:
         """Publish an event; messages of other clients come as notices, our own are known.
 
-        A journal has no notices: there each message of another client is made one. An answer of which no
-        piece came comes as one piece.
+        A message of another client that no notice has repeated, as in a journal, is made one. An answer
+        of which no piece came comes as one piece.
         """
-        is_own = str(event.get("client_id") or "").startswith(self._key)
-        if event["type"] == "notice" and is_own:
-            return
+        key = str(event.get("client_id") or "")
+        is_own = key.startswith(self._key)
+        if event["type"] == "notice" and key:
+            self._repeated.add(key)
+            if is_own:
+                return
         if event["type"] == "accepted" and event["as"] != "command":
-            is_known = event["client_id"] if self._is_near else is_own
+            is_known = is_own or key in self._repeated
+            self._repeated.discard(key)
             if event["text"] and not is_known:
                 who = event.get("user") or "user"
                 self.publisher.notice(f"{who}: {event['text']}")

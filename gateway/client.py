@@ -357,15 +357,22 @@ class SessionClient:
     def renew(self) -> None:
         """Finalize this session and begin another in its place."""
         before = self.session
-        self.session = self.host.begin(self._folder).session
+        self._go_on_in(self.host.begin(self._folder).session)
         self._runtime.finalize(before, "new")
 
     def switch(self, session: str) -> None:
         """Take up another session, and leave this one. Raises `SteersmanError`: then it stays."""
         if not self.can_switch:
             raise UsageError("another session cannot be resumed here", "`steersman chat --resume`")
-        before, self.session = self.session, self.host.resume(session).session
+        before = self.session
+        self._go_on_in(self.host.resume(session).session)
         self._runtime.leave(before)
+
+    def _go_on_in(self, session: str) -> None:
+        """Be the conversation about another session, also for those who follow it from elsewhere."""
+        self.publisher.replaced(session)
+        self.session = session
+        self.host.register(self)
 
     def finalize(self, cause: str = "user") -> None:
         """Finalize the session."""

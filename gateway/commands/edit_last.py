@@ -22,6 +22,7 @@ from ...machines import protocol as m
 from ...machines.conversation import Attachment
 from ...machines.errors import SteersmanError, UsageError
 from ..client import SessionClient
+from ..speaker import speaker
 from ..views.session_file import fork_at
 from ..wording.acknowledgement import path_names
 from .command import Argument, Reply, Text, command
@@ -197,5 +198,7 @@ def _say(
     Its key begins as that of the message whose place it takes, by which clients know their own.
     """
     key = f"{last.said.client_id or 'edit'}-{secrets.token_hex(4)}"
+    if who := speaker().user:  # the others have not seen the text
+        client.publisher.notice(f"{who}: {text}", key)
     client.send_message(text, how, key, prompt=prompt)
     return client.item_of(key)

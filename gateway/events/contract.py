@@ -325,6 +325,13 @@ class OwnCommandEvent(Stamp):
     survivors: list[int]  # process ids that could not be ended
 
 
+class SessionReplacedEvent(Stamp):
+    """Sent when the program goes on in another session, as by `/edit-last`, and leaves this one."""
+
+    type: Literal["session_replaced"]
+    by: str  # the other session
+
+
 class SessionSuspendedEvent(Stamp):
     """Sent when the session was saved and left; it can be resumed."""
 
@@ -350,6 +357,7 @@ SessionEvent = (
     | RevertedEvent
     | ModeEvent
     | OwnCommandEvent
+    | SessionReplacedEvent
     | SessionSuspendedEvent
     | SessionFinalizedEvent
 )

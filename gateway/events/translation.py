@@ -167,6 +167,10 @@ class EventPublisher:
             event["client_id"] = client_id
         self.publish(event)
 
+    def replaced(self, by: str) -> None:
+        """Publish that the program goes on in another session."""
+        self.publish(c.SessionReplacedEvent(type="session_replaced", **self.stamp(), by=by))
+
     def rejected(self, reason: str, text: str, client_id: str, hint: str) -> None:
         """Publish that a message was not accepted, with its text."""
         self.publish(self.rejection(reason, text, client_id, hint))

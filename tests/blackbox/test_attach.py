@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.driver import COMMAND, Chat, Gate, Place
 from support.executed import executed
-from support.model_server import Text, Tools
+from support.model_server import Hang, Text, Tools
 
 
 def attached(place: Place, *arguments: str) -> Chat:
@@ -58,16 +58,24 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)
 
 
-def test_who_is_attached_learns_where_it_goes_on(place: Place, serve) -> None:
-    """A program that takes another session leaves this one, which nobody is sent back to."""
-    serve(Text("Red."), Text("Blue."))
+def test_who_is_attached_goes_on_with_the_program(place: Place, serve) -> None:
+    """However often, and whoever of both, puts another session in the place of this one."""
+    serve(*(Text(f"Answer {number}.") for number in range(4)), Hang())
     chat = place.chat()
     chat.completes("which colour?")
     ann = attached(place, "--user", "ann")
-    assert chat.ask("/edit-last which colour has the sky?")["ok"]
-    now = chat.wait("session_started")["session"]
-    assert ann.ended() == 0
-    assert f"went on in session {now}: `steersman attach {now}` follows it." in ann.diagnostics
+    for number, (one, other) in enumerate([(chat, ann), (ann, chat), (ann, chat)], 1):
+        one.send(f"/edit-last colour {number}?")
+        here = one.wait("session_started")["session"]
+        assert other.wait("session_started")["session"] == here
+        if one is ann:  # the other one has not seen what she typed
+            assert chat.wait("notice", text=f"ann: colour {number}?")["session"] == here
+        assert chat.wait("turn_ended")["session"] == here
+    ann.send("and the sea?")
+    ann.wait("turn_started")
+    assert chat.ask("/stop")["data"]["interrupted"]
+    assert ann.wait("turn_ended")["status"] == "interrupted"
+    assert ann.close() == 0
     assert chat.close() == 0
 
 

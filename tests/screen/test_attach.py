@@ -45,6 +45,31 @@ def attached(stage: Stage, *arguments: str) -> Terminal:
 
 
 @pytest.mark.nightly
+def test_who_is_attached_goes_on_with_the_program(stage: Stage) -> None:
+    """It opens another session in the place of this one; a line that was begun stays."""
+    stage.agent.when("which colour?", says("Red."))
+    stage.agent.when("which colour has the sky?", says("Blue."))
+    stage.agent.when("and the sea?", says("Green."))
+    chat = stage.place.chat()
+    chat.completes("which colour?")
+    ann = attached(stage)
+    ann.types("and the sea?", end="")
+    ann.has("> and the sea?")
+    assert chat.ask("/edit-last which colour has the sky?")["ok"]
+    now = chat.wait("session_started")["session"]
+    ann.shows(f"Its program goes on in session {now}, and so do you.")
+    ann.shows("user: which colour has the sky?")
+    ann.shows("Blue.")
+    ann.has("> and the sea?")
+    ann.presses("\r")
+    assert chat.wait("accepted", text="and the sea?")["user"] == "ann"
+    ann.shows("Green.")
+    ann.presses("/exit\r")
+    ann.shows(f"Session {now} continues in its own program.")
+    assert chat.close() == 0
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("face", ["prompt", "plain"])
 def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> None:
     """It shows what runs, speaks by name, follows to the end of the turn, and leaves it running.
@@ -120,6 +145,25 @@ def test_one_message_is_edited_by_one(stage: Stage, gate: Gate) -> None:
     ann.waits(lambda: not any("Editing" in row for row in ann.screen.display))
     gate.open()
     bob.shows("One.")
+
+
+def test_what_others_delete_and_stop_is_told(stage: Stage, gate: Gate) -> None:
+    """Else a message, or the work, is gone without a word."""
+    stage.agent.when(WISH, uses(call("shell", command=gate.command)), says("Seven."))
+    owner = stage.opens("--yes").terminal
+    owner.types(WISH)
+    gate.wait()
+    ann = attached(stage)
+    owner.types("and the moon", end="\t")
+    ann.has("#2 waits")
+    ann.types("/queue pop")
+    owner.shows("Elsewhere: Removed: #2")
+    ann.types("and the sun", end="\t")
+    owner.has("#3 waits")
+    owner.types("/queue clear")
+    ann.shows("Elsewhere: Removed: 1 waiting.")
+    ann.presses("\x1b")
+    owner.shows("Elsewhere: Stopping turn t1.")
 
 
 def test_attach_takes_part_from_another_machine(
