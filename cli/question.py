@@ -170,7 +170,7 @@ class Questions:
         given = self._given.pop(event["id"], None)
         asked = next((asked for asked in self._open if asked["id"] == event["id"]), None)
         self._keep(lambda question: question["id"] != event["id"])
-        if given is not None:
+        if given is not None and given.choice == event["choice"]:  # else another one was quicker
             return given.report
         if asked is None:
             return ""

@@ -97,14 +97,20 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
 
 
 def done_by_another(event: Event) -> str:
-    """Say what a command of another one did that is seen here: a goal begins, messages are gone."""
+    """Say what a command of another one did that is seen here: it stops work, or sets a goal."""
     if event["type"] != "result" or not event["ok"]:
         return ""
-    data, text = event["data"], event["text"]
-    if event["name"].startswith("goal"):
-        is_told = "ok" in data and data.get("state") == "active"
-    else:
-        is_told = event["name"].startswith("queue ") and text.startswith(("Removed", "Discarded"))
+    name, data, text = event["name"], event["data"], event["text"]
+    match name:
+        case "stop":
+            is_told = bool(data.get("interrupted") or data.get("children"))
+        case "revert":
+            is_told = bool(data.get("restored")) and not data["dry_run"]
+            text = "that revert was asked for."
+        case _ if name.startswith("goal"):
+            is_told = "ok" in data and data.get("state") == "active"
+        case _:
+            is_told = name == "queue" and text.startswith(("Removed", "Discarded"))
     return f"Elsewhere: {text}" if is_told else ""
 
 

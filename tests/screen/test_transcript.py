@@ -107,6 +107,19 @@ def test_a_goal_that_another_terminal_set_is_told() -> None:
     assert not done_by_another({**told, "name": "mode", "data": {"ok": True}})
 
 
+def test_whoever_stops_or_reverts_elsewhere_is_told() -> None:
+    """Else the work seems to end by itself; what had no effect is of nobody else's interest."""
+    stop: Any = {"type": "result", "name": "stop", "ok": True, "text": "Stopping turn t1."}
+    assert (
+        done_by_another({**stop, "data": {"interrupted": "t1"}}) == "Elsewhere: Stopping turn t1."
+    )
+    assert not done_by_another({**stop, "data": {"reason": "nothing runs"}})
+    revert: Any = {"type": "result", "name": "revert", "ok": True, "text": "Reverted 2 files."}
+    told = "Elsewhere: that revert was asked for."
+    assert done_by_another({**revert, "data": {"restored": ["a", "b"], "dry_run": False}}) == told
+    assert not done_by_another({**revert, "data": {"restored": ["a"], "dry_run": True}})
+
+
 def test_a_call_runs_for_whole_seconds() -> None:
     """A running call counts seconds, from the first."""
     call = {"tool": "shell", "arguments": {"command": "make"}}
