@@ -46,10 +46,10 @@ class SessionView:
         self._looking = threading.Lock()
         self._traces: Traces = {}
 
-    def newest_messages(self) -> Iterator[ChatMessage]:
-        """Read the conversation backwards from the journal, as far as is wanted."""
+    def newest_messages(self, session: str = "") -> Iterator[ChatMessage]:
+        """Read the conversation, or a subagent's, backwards from the journal, as far as is wanted."""
         self._runtime.settle()
-        return newest_first(self._runtime.store, self._client.session)
+        return newest_first(self._runtime.store, session or self._client.session)
 
     def messages(self, upto: int | None = None) -> list[ChatMessage]:
         """Return the conversation from the journal, up to an entry, also what was compacted."""

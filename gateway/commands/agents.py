@@ -17,6 +17,7 @@ from ..client import SessionClient
 from ..wording.formats import one_line, plain_words
 from ..wording.redaction import Redactor
 from .command import Argument, Reply, command
+from .session import newest_messages
 
 if TYPE_CHECKING:
     from ...journal.store import Store
@@ -44,6 +45,26 @@ def agents(client: SessionClient) -> Reply:
 
 
 agents.verb("list", "Show the subagents as a tree.")(agents.function)
+
+
+@agents.verb("show", "Show the last messages of a subagent.")
+def show_agent(client: SessionClient, name: Name) -> Reply:
+    """Show the newest messages of a subagent's conversation, also while it works.
+
+    Example: steersman agents show last kid
+    """
+    found = agents_of(partial(_live_state, client), client.session, client.view.redactor)
+    name = name.removeprefix("@")
+    wanted = meant([agent["name"] for agent in found], name)
+    sessions = [agent["id"] for agent in found if agent["name"] in wanted or agent["path"] == name]
+    if not sessions:
+        there = ", ".join(agent["name"] for agent in found) or "none"
+        return Reply(ok=False, text=f"No subagent `{name}`. There are: {there}.")
+    data, lines = newest_messages(client, sessions[-1])
+    return Reply(
+        data={"id": sessions[-1], "messages": data},
+        text="\n".join(lines) or f"`{name}` has said nothing yet.",
+    )
 
 
 @agents.verb("stop", "Stop a subagent and everything it started.")

@@ -47,16 +47,26 @@ def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_res
 @command("history", "session", "Show the last messages of the conversation.", is_shared=True)
 def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
-    redactor = client.view.redactor
-    shown = list(islice(client.view.newest_messages(), max(0, count)))[::-1]
-    data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
+    data, lines = newest_messages(client, client.session, count)
     spoken = client.record().spoken
-    left = spoken - len(shown)
-    lines = [f"({left} earlier messages: /history {spoken})"] if left > 0 else []
+    left = spoken - len(data)
+    if left > 0:
+        lines = [f"({left} earlier messages: /history {spoken})", *lines]
+    return Reply(data={"messages": data}, text="\n".join(lines) or "There are no messages yet.")
+
+
+def newest_messages(
+    client: SessionClient, session: str, count: int = SHOWN
+) -> tuple[list[dict[str, str]], list[str]]:
+    """Return the newest messages of a session or a subagent of it, as data and as lines for people."""
+    redactor = client.view.redactor
+    shown = list(islice(client.view.newest_messages(session), max(0, count)))[::-1]
+    data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
+    lines: list[str] = []
     for entry, message in zip(data, shown, strict=True):
         calls = ", ".join(redactor.line(call.tool) for call in message.tool_calls)
         lines.append(f"{entry['role']}: {entry['text']}" + (f" [{calls}]" if calls else ""))
-    return Reply(data={"messages": data}, text="\n".join(lines) or "There are no messages yet.")
+    return data, lines
 
 
 @command("export", "session", "Write the session as Markdown, or as JSON.")

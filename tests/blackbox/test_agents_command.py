@@ -26,13 +26,15 @@ def agents(place: Place, *arguments: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.checks_data("agents list", "agents stop")
+@pytest.mark.checks_data("agents list", "agents show", "agents stop")
 def test_one_is_listed_and_stopped_from_elsewhere(place: Place, serve: Any, gate: Gate) -> None:
     """The list says who works and since when; a stop reaches the process that has the session."""
     chat, _, pid = begin(place, serve, gate)
     (kid,) = agents(place, chat.session[:5])
     assert (kid["name"], kid["state"], kid["relation"]) == ("kid", "working", "foreground_child")
     assert "kid [WORKING] count the stars" in place.run("agents", "list", "last").stdout
+    seen = json.loads(place.run("agents", "show", "last", "kid", "--json").stdout)
+    assert (seen["id"], len(seen["messages"])) == (kid["id"], 2)
     nobody = place.run("agents", "stop", "last", "bob")
     assert (nobody.returncode, nobody.stderr) == (1, "No subagent `bob` works. There are: kid.\n")
     ran = place.run("agents", "stop", "last", "kid", "--json")

@@ -331,7 +331,7 @@ def test_saved_queues_move_through_files_and_sessions(place: Place, serve, gate:
     assert len(brought["imported"]) == 3
 
 
-@checks_data("/agents", "/agents list", "/agents stop", "/agents wrap-up")
+@checks_data("/agents", "/agents list", "/agents show", "/agents stop", "/agents wrap-up")
 def test_subagents(place: Place, serve, gate: Gate) -> None:
     """Their names, tasks and states; who is stopped is cancelled, and who wraps up is asked to."""
     kid = {"task": "count the stars", "name": "kid"}
@@ -342,6 +342,11 @@ def test_subagents(place: Place, serve, gate: Gate) -> None:
         (found,) = chat.ask(listing)["data"]["agents"]
         state = (found["name"], found["task"], found["state"])
         assert state == ("kid", "count the stars", "working")
+    seen = chat.ask("/agents show kid")["data"]
+    assert seen["id"] == found["id"]
+    assert [message["role"] for message in seen["messages"]] == ["user", "assistant"]
+    assert "count the stars" in seen["messages"][0]["text"]
+    assert not chat.ask("/agents show nobody")["ok"]
     asked = chat.ask("/agents wrap-up kid")["data"]
     assert (asked["name"], asked["seconds"] > 0) == ("kid", True)
     assert not chat.ask("/agents stop nobody")["ok"]
