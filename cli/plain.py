@@ -116,7 +116,8 @@ class PlainInterface:
             case "turn_ended":
                 self._aside(_line(event))
                 if "resumable" in event and not self._is_one_shot:
-                    self._aside(f"`/queue resume` goes on with #{event['resumable']}.")
+                    until = "until another message is sent"
+                    self._aside(f"`/queue resume` goes on with #{event['resumable']}, {until}.")
             case "interrupted" | "tool_started":
                 self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
             case "progress" if self._has_bar:
@@ -167,7 +168,9 @@ def _line(event: Event) -> str:
             said = f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
             return f"{said}{until}"
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
-            return ""  # the turn's end says it
+            return (
+                event["text"] if "unsent" in event["data"] else ""
+            )  # the turn's end says the rest
         case "result" if event["name"] == "answer" and event["ok"]:
             return ""  # the call that begins, or its end, says it
         case "reverted":

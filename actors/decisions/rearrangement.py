@@ -146,9 +146,9 @@ def keep(record: QueueRecord, message: m.QueueChange) -> Decision:
     item = found[-1]
     if not objection(item, "want"):
         return _want(item, "keep")
-    return Decision(
-        reply=_yes(item), entries=(e.Kept(item=item.id, past_hold=record.runs_past_hold()),)
-    )
+    is_free = all(other.state not in ("running", "pending") for other in record.live())
+    kept = e.Kept(item=item.id, past_hold=record.runs_past_hold())
+    return Decision(reply=_yes(item, runs=is_free and record.state == "open"), entries=(kept,))
 
 
 def import_items(record: QueueRecord, message: m.QueueImport, limit: int) -> Decision:

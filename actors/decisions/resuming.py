@@ -20,7 +20,8 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
     Without a number that is also the turn that its model has just left unanswered, after what was
-    interrupted; and where nothing is interrupted or held, what a message replaced last. What was taken
+    interrupted; and where nothing is interrupted, what a message replaced last, before what is held if
+    that message began the newest turn. What was taken
     back by a revert stays if something else was interrupted, unless its number is given: the reply's
     `reverted` are its numbers.
     """
@@ -42,9 +43,12 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
         cut_off = [item for item in (*there, *queue.superseded()) if item.turn]
         its = [item.number for item in cut_off if item.turn == first.for_turn]
         return refusal(f"{why}, which `/queue resume {its[0]}` continues" if its else why)
-    is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
-    is_asked = not (message.number or is_held or message.is_beside_goal)
-    replaced = queue.superseded()[-1:] if is_asked else []
+    is_cut_off = any(item.state == "interrupted" for item in there)
+    is_held = queue.state == "held" or is_cut_off
+    replaced = queue.superseded()[-1:]
+    is_newest = bool(replaced) and _follows(record.turn, replaced[0].turn)
+    if message.number or message.is_beside_goal or is_cut_off or (is_held and not is_newest):
+        replaced = []
     first = replaced[0] if replaced else first
     takes_lost = not (message.number or message.is_beside_goal)
     lost = [item for item in queue.aside() if takes_lost and item.state == "unanswered"]
@@ -70,6 +74,11 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     going = _going_on(record, picked or tuple(resumed), message.children)
     back = [item for item in (*there, *queue.aside()) if item.id in begun or going(item)]
     return replace(decision, reply={**reply, "restored": len(back), "number": first.number})
+
+
+def _follows(turn: str, before: str) -> bool:
+    """Whether a turn is the one behind another."""
+    return bool(before) and turn == f"t{int(before[1:]) + 1}"
 
 
 def _going_on(

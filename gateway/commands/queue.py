@@ -234,7 +234,8 @@ def keep_in_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     """
     answer = saved_queue.change(client, m.QueueChange(op="keep", number=number))
     later = ", as soon as it is answered" if answer.get("when") else ""
-    return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
+    does = "runs as a message" if answer.get("runs") else f"waits like a message{later}"
+    return _reply(answer, f"#{answer.get('number')} {does}.")
 
 
 @queue.verb("hold", "Run nothing of what waits until `/queue resume`.")

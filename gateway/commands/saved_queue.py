@@ -20,11 +20,12 @@ from ..home.home import SHORTEST_ID, find_in, refuse_run
 from ..views.permission import MODES
 from ..views.queue_file import read_file, write_file
 from ..views.saved_queues import WIDE, Saved, SavedQueues, choices
-from ..wording.acknowledgement import waiting_text
+from ..wording.acknowledgement import path_names, waiting_text
 from ..wording.formats import age, item_line, one_line, removed_text
 from .command import Argument, Reply, command
 
-RESUME_ONE = "`/queue resume ID` continues it, and then all commands are about it"
+GO_TO_ONE = "`/queue restore ID` goes to it and runs nothing, and then all commands are about it"
+RESUME_ONE = "`/queue resume ID` continues it"
 WAYS = ("--merge", "--replace", "--keep")
 Merge = Annotated[bool, Argument("--merge")]
 Replace = Annotated[bool, Argument("--replace")]
@@ -85,7 +86,8 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     since its interrupted turn can only continue from a checkpoint in its own conversation. The result is
     then none, too: the caller resumes the queue of that session.
     """
-    found = _meant(client, session)
+    is_number = session.isdecimal() and len(session) < SHORTEST_ID  # of a message
+    found = _meant(client, "" if is_number else session, RESUME_ONE)
     if found is None or isinstance(found, Reply):
         return found
     if client.can_switch and not (found.is_empty or client.queue()["items"]):
@@ -245,14 +247,14 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
     return Reply(data=data, text="\n".join(lines) or "No session has a saved queue.")
 
 
-def _meant(client: SessionClient, name: str, way: str = RESUME_ONE) -> Saved | Reply | None:
+def _meant(client: SessionClient, name: str, way: str = GO_TO_ONE) -> Saved | Reply | None:
     """Find the saved queue that a command means; none for that of this session.
 
     Without the id of a session, it is the one that was announced to a new session in which no message was
     sent yet; of several a person has to choose: `way` says how.
     """
     saved_queues = client.host.upkeep.saved_queues
-    if not name or (name.isdecimal() and len(name) < SHORTEST_ID):
+    if not name:
         offered = _announced(client)
         if len(offered) < 2:
             return offered[0] if offered else None
@@ -276,16 +278,20 @@ def saved_here(client: SessionClient) -> Saved | Reply | None:
 
 
 def kept_elsewhere(client: SessionClient) -> str:
-    """Say which session of the folder has a saved queue, behind the answer that nothing is here.
+    """Say which sessions of the folder have a saved queue, behind the answer that nothing is here.
 
     Something was said here since that was announced; empty if there is none.
     """
     if not client.can_switch:
         return ""
     here = client.host.upkeep.saved_queues.here(client.describe().folder)
-    found = next((saved for saved in here if not saved.row.workflow), None)
-    if found is None:
+    saved = [one for one in here if not one.row.workflow]
+    if not saved:
         return ""
+    if len(saved) > 1:
+        names = path_names([one.row.session for one in saved])
+        return f" Sessions {names} have saved queues: `/queue restore ID` brings one here."
+    found = saved[0]
     name, count = found.row.session, counted(len(found.items), "item")
     what = "it" if len(found.items) == 1 else "them"
     return f" Session {name} has {count} saved: `/queue restore {name}` brings {what} here."

@@ -44,8 +44,10 @@ def stop(client: SessionClient, text: Text = "") -> Reply:
         said = "Goal paused. /goal resume continues."
     else:
         said = f"Nothing to stop: {answer.get('reason', 'nothing runs')}."
-    unsent = f" `{text}` was not sent: /stop takes no message." if text else ""
-    return Reply(data=answer, text=said + unsent)
+    if text:
+        said += f" `{text}` was not sent: /stop takes no message."
+        answer = {**answer, "unsent": text}
+    return Reply(data=answer, text=said)
 
 
 @command(

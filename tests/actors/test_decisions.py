@@ -4,6 +4,7 @@ from copy import copy
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from simulation.single import TOOLS, asking, has, kinds, program, run, say
 
 from steersman.actors.decisions import (
@@ -11,6 +12,7 @@ from steersman.actors.decisions import (
     compacting,
     queueing,
     rearrangement,
+    resuming,
     reverting,
     routing,
     running,
@@ -129,6 +131,20 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
     newest = f"m{len(states)}"
     queue = QueueRecord(made=9, number=9, items=items, order=tuple(items), taken=newest)
     assert rearrangement.take_back(queue, 2.0).reply["offered"] == offered
+
+
+@pytest.mark.parametrize(("newest", "first"), [("t2", 1), ("t3", 2)])
+def test_a_resume_begins_with_what_the_newest_turn_replaced(newest: str, first: int) -> None:
+    """What is held runs after it; what was replaced before that, only by its number."""
+    made = asking()
+    replaced = ItemRecord(id="m1", number=1, said=m.Said(text="x"), state="superseded", turn="t1")
+    waiting = ItemRecord(id="m2", number=2, said=m.Said(text="y"))
+    queue = QueueRecord(
+        made=2, number=2, items={"m1": replaced, "m2": waiting}, order=("m1", "m2"), state="held"
+    )
+    record = replace(made.record, queue=queue, turn=newest)
+    reply = resuming.resume(record, m.ResumeQueue()).reply
+    assert (reply["number"], reply["restored"]) == (first, 3 - first)
 
 
 def test_a_steer_that_is_taken_back_offers_no_turn() -> None:
