@@ -571,7 +571,7 @@ class SessionElsewhere(SessionHandle):
         """Whether a program has the session open, and has not finalized it."""
         reach = self._link.reach
         is_over = reach.store.row(self.id).state == "finalized"
-        return not is_over and reach.owner(self.id) is not None
+        return not (self._link.over or is_over) and reach.owner(self.id) is not None
 
     async def _taken(self, said: _Said) -> Receipt | Reply:
         if said.shown:
@@ -586,6 +586,7 @@ class SessionElsewhere(SessionHandle):
         self, method: str, user: str | Person | None, **params: Any
     ) -> Receipt | Reply:
         """Have the session's program carry a method of the control socket out."""
+        self._link.check_open()
         if isinstance(user, Person):
             raise UsageError(
                 f"session `{self.id}` is open in another program, which knows no rights of `{user.name}`",
@@ -624,7 +625,8 @@ class SessionElsewhere(SessionHandle):
             return state
 
     async def close(self) -> None:
-        """Do nothing: the session goes on in its program."""
+        """Let go of the session, which goes on in its program: nothing more is said to it from here."""
+        self._link.over = self._link.over or _LEFT
 
     async def finalize(self) -> None:
         """Finalize the session."""

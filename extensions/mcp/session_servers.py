@@ -256,7 +256,8 @@ class SessionServers:
         is_first, seen.is_late = seen.is_late, False
         is_end = status.state == "ended" and before != "ended" and not is_first
         if is_end and status.fault != RESTARTED:
-            self._say(f"MCP server `{name}` ended: {status.fault}. The next call starts it again.")
+            again = "The next call" if seen.tools else f"`/mcp restart {name}`"  # no tool is known
+            self._say(f"MCP server `{name}` ended: {status.fault}. {again} starts it again.")
         tools = self._chosen(name)
         if tools == seen.tools or seen.changes > MOST_CHANGES:
             return

@@ -93,19 +93,23 @@ class OutputBuffer:
 
 
 class Trickle:
-    """Passes output on in pieces, limited in rate and size."""
+    """Passes output on in pieces, limited in rate and size: of too much, the beginning and the end."""
 
     def __init__(self, on_output: Callable[[bytes], None]) -> None:
         self._on_output = on_output
-        self._pending = bytearray()
+        self._head, self._tail = bytearray(), bytearray()
         self._left_out = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, data: bytes) -> None:
         """Add the next bytes, which are passed on within 30 ms."""
-        room = _STREAM_BYTES - len(self._pending)
-        self._pending += data[:room]
-        self._left_out += max(0, len(data) - room)
+        room = _STREAM_BYTES // 2
+        size = 0 if self._tail else room - len(self._head)
+        self._head += data[:size]
+        self._tail += data[size:]
+        if (more := len(self._tail) - room) > 0:
+            del self._tail[:more]
+            self._left_out += more
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_STREAM_SECONDS, self.flush)
 
@@ -114,12 +118,16 @@ class Trickle:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        piece = bytes(self._pending)
-        self._pending.clear()
+        head, tail = bytes(self._head), bytes(self._tail)
+        self._head.clear()
+        self._tail.clear()
         if self._left_out:
-            piece += b"\n[... %d bytes left out ...]\n" % self._left_out
+            half, end, whole = tail.partition(b"\n")
+            tail = whole if end else tail  # without the rest of a line
+            left_out = self._left_out + (len(half) + 1 if end else 0)
+            head += b"\n[... %d bytes left out ...]\n" % left_out
             self._left_out = 0
-        if piece:
+        if piece := head + tail:
             self._on_output(piece)
 
 

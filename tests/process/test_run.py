@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import stat
 import sys
@@ -13,6 +14,7 @@ import pytest
 from steersman.machines.errors import ToolError
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessResult, ProcessSpec
+from steersman.ports.process.running import Trickle
 
 MEGABYTE = 1024 * 1024
 
@@ -250,3 +252,23 @@ def test_a_planted_spill_file(hosting, mark, tmp_path, kind):
     assert precious.read_text() == "precious"
     assert (result.status, result.spilled) == ("exited", None)
     assert "File exists" in result.reason
+
+
+async def test_of_too_much_output_the_beginning_and_the_end_are_passed_on() -> None:
+    """What a command printed last says how it ended; a line is never cut at its front."""
+    pieces: list[bytes] = []
+    trickle = Trickle(pieces.append)
+    lines = [b"%d\n" % number for number in range(9_000)]
+    for at in range(0, len(lines), 1_000):
+        trickle.add(b"".join(lines[at : at + 1_000]))
+    trickle.add(b"LAST\n")
+    trickle.flush()
+    (piece,) = pieces
+    head, tail = re.split(rb"\n\[\.\.\. \d+ bytes left out \.\.\.\]\n", piece)
+    gap = int(re.findall(rb"(\d+) bytes left out", piece)[0])
+    assert len(head) + gap + len(tail) == len(b"".join(lines)) + 5
+    assert (piece.startswith(b"0\n1\n"), piece.endswith(b"\n8999\nLAST\n")) == (True, True)
+    assert tail.partition(b"\n")[0] + b"\n" in lines
+    trickle.add(b"more\n")
+    trickle.flush()
+    assert pieces[1:] == [b"more\n"]
