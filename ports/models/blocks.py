@@ -18,7 +18,7 @@ from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
 from ..tools.survey import DATA, SURVEY
 from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
-from .fragments import merged, repaired, with_function, without_body
+from .fragments import head_of, is_hollow, merged, repaired, with_function, without_body
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
 from .said_calls import calls_in
 from .said_files import (
@@ -76,6 +76,10 @@ _REWRITE = (
     "whole file."
 )
 _FUNCTION = "Write the function {name}. Print only it, in a fenced block."
+_PLAIN = (
+    "Write this Python function, and print only it in a fenced block:\n\n{head}\n\n"
+    "This must hold:\n{cases}"
+)
 _STEPS = (
     "Compute step by step, in at most five lines, what the code does in this case, and what it should "
     "do. Then print {names} with the whole corrected code."
@@ -110,10 +114,8 @@ class BlocksDialect(WrappedModel):
         asked = replace(request, messages=step, tools=())
         answer = await self.inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
-        if not calls and state.owes_file(answer.text):
-            said = ChatMessage(role="assistant", text=answer.text)
-            told = ChatMessage(role="user", text=_NUDGE)
-            again = replace(asked, messages=(*step, said, told))
+        if second_ask := state.second_ask(step, answer.text, has_calls=bool(calls)):
+            again = replace(asked, messages=second_ask)
             second = await self.inner.answer(again, listener)
             text, usage = f"{answer.text}\n\n{second.text}", answer.usage + second.usage
             answer = replace(second, text=text, usage=usage)
@@ -199,8 +201,7 @@ class SmallTurn(TurnView):
             return (("shell", {"command": command}),)
         if function := self.suspect():
             path, name = function
-            written = "\n".join(body for _, body in blocks(text.splitlines()))
-            files = [(path, with_function(self.before[path] or "", written, name))]
+            files = [(path, with_function(self.before[path] or "", _code_in(text), name))]
         else:
             files = self._written_in(text)
         if target and not files:  # the answer is that this file stays as it is
@@ -216,6 +217,19 @@ class SmallTurn(TurnView):
             return (test_run,)  # what fails says more than the request
         found = calls_in(text, offered) if may_look else ()
         return tuple((call.tool, call.arguments) for call in found)
+
+    def second_ask(
+        self, step: tuple[ChatMessage, ...], text: str, *, has_calls: bool
+    ) -> tuple[ChatMessage, ...]:
+        """Return what to ask at once where an answer is none; nothing if it is one."""
+        if (function := self.suspect()) and is_hollow(_code_in(text), function[1]):
+            head = head_of(self.before[function[0]] or "", function[1])
+            plain = _PLAIN.format(head=head, cases=cases_in(self.failures[:1]))
+            return (ChatMessage(role="user", text=plain),)
+        if has_calls or not self.owes_file(text):
+            return ()
+        said = ChatMessage(role="assistant", text=text)
+        return (*step, said, ChatMessage(role="user", text=_NUDGE))
 
     def owes_file(self, text: str) -> bool:
         """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
@@ -366,6 +380,10 @@ class SmallTurn(TurnView):
             output = f"`{command}` printed:\n{result[-_OUTPUT:]}"
             printed.append(f"{output}\n\nThe request was: {self.request}")
         return "\n".join(printed)
+
+
+def _code_in(text: str) -> str:
+    return "\n".join(body for _, body in blocks(text.splitlines()))
 
 
 def _shown_file(path: str, text: str) -> str:

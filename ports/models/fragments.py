@@ -74,11 +74,33 @@ def functions_of(source: str) -> list[str]:
 def without_body(source: str, name: str) -> str:
     """Return a file with one function reduced to its head and docstring."""
     node = next(node for node in _functions(source) if node.name == name)
-    first, lines = node.body[0], source.splitlines()
-    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    at = (first.end_lineno or 0) if is_docstring else first.lineno - 1
-    lines[at : node.end_lineno] = [" " * first.col_offset + "# TODO"]
+    lines = source.splitlines()
+    lines[_end_of_head(node) : node.end_lineno] = [" " * node.body[0].col_offset + "# TODO"]
     return "\n".join(lines) + "\n"
+
+
+def head_of(source: str, name: str) -> str:
+    """Return the head and the docstring of a function."""
+    node = next(node for node in _functions(source) if node.name == name)
+    lines = source.splitlines()[node.lineno - 1 : _end_of_head(node)]
+    return textwrap.dedent("\n".join(lines))
+
+
+def is_hollow(source: str, name: str) -> bool:
+    """Whether a text has a function that does nothing: what was left for the model to write."""
+    found = next((node for node in _functions(source) if node.name == name), None)
+    empty = ast.Pass | ast.Expr
+    return found is not None and all(
+        isinstance(part, empty) and isinstance(getattr(part, "value", None), ast.Constant | None)
+        for part in found.body
+    )
+
+
+def _end_of_head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the last line of a function's head, or of its docstring."""
+    first = node.body[0]
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return (first.end_lineno or 0) if is_docstring else first.lineno - 1
 
 
 def with_function(source: str, written: str, name: str) -> str:

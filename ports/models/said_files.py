@@ -148,8 +148,10 @@ def placed(
 ) -> Iterable[Block]:
     """Give each block its path: that of the file whose definitions it has, else its own.
 
-    One block without a path can be the `likely` file, or the one that the request names.
+    A definition may have another name if the request has both. One block without a path can be the
+    `likely` file, or the one that the request names.
     """
+    asked_for = set(re.findall(r"\w+", request))
     ends = ("", SHELL, *ENDINGS.values())
     bare = [path == SHELL for path, _ in found if path in ends]
     for path, body in found:
@@ -158,7 +160,8 @@ def placed(
         fits = [
             name
             for name, text in known.items()
-            if text and not is_test(name) and (has := set(_DEFINED.findall(text))) and has <= names
+            if text and not is_test(name) and (has := set(_DEFINED.findall(text)))
+            if has <= names or (len(has) == len(names) and has ^ names <= asked_for)
         ]
         if path not in ends:
             is_other = not own & names and len(fits) == 1 and known_path(path, known) in known

@@ -126,24 +126,26 @@ def shown(request: str, files: Sequence[Found]) -> str:
 
 
 def _block(file: Found, most: int, words: Sequence[str]) -> str:
-    """Show a file: whole up to so many lines, else its beginning and what the request is about."""
-    lines = file.lines
+    """Show a file: whole up to so many lines, else its beginning and what the request is about.
+
+    How many lines have a word is said behind it: a small model does not count what it reads.
+    """
+    lines, facts = file.lines, list[str]()
     if len(lines) > most and len(lines) > _HEAD:
-        lines = [*lines[:_HEAD], *_about(file, words)]
+        hits = {word: [n for n, line in enumerate(lines, 1) if word in line] for word in words}
+        hits = {word: numbers for word, numbers in hits.items() if numbers}
+        for word, numbers in hits.items():
+            facts.append(
+                f"(`{word}` is in {len(numbers)} of the {len(lines)} lines of {file.path}.)"
+            )
+        rare = {n for numbers in hits.values() if len(numbers) <= _MATCHES for n in numbers}
+        first = [n for n in sorted(rare) if n > _HEAD][:_MATCHES]
+        rest = LONGER.format(lines=counted(len(lines) - _HEAD, "line"))
+        lines = [*lines[:_HEAD], rest, *(f"line {n}: {lines[n - 1]}" for n in first)]
         lines = [line if len(line) <= _WIDTH else f"{line[:_WIDTH]} […]" for line in lines]
     fence = "````" if "```" in file.text else "```"
-    return "\n".join([file.path, fence, "\n".join(lines).rstrip(), fence])
-
-
-def _about(file: Found, words: Sequence[str]) -> list[str]:
-    """Return the lines of a long file with words of the request, and how many have each."""
-    rest = [LONGER.format(lines=counted(len(file.lines) - _HEAD, "line"))]
-    hits = {word: [n for n, line in enumerate(file.lines, 1) if word in line] for word in words}
-    hits = {word: numbers for word, numbers in hits.items() if numbers}
-    rest += [f"[{counted(len(hit), 'line')} with `{word}`]" for word, hit in hits.items()]
-    rare = {n for numbers in hits.values() if len(numbers) <= _MATCHES for n in numbers}
-    first = [n for n in sorted(rare) if n > _HEAD][:_MATCHES]
-    return rest + [f"line {number}: {file.lines[number - 1]}" for number in first]
+    shown = "\n".join([file.path, fence, "\n".join(lines).rstrip(), fence])
+    return "\n\n".join([shown, *(["\n".join(facts)] if facts else [])])
 
 
 _TOKEN = re.compile(r"[A-Za-z_][\w.-]*\w|\d{2,}|\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`")

@@ -162,6 +162,29 @@ def test_a_function_is_written_anew() -> None:
     assert calls_of(anew)[1] == ("shell", "make test")
 
 
+def test_a_function_that_was_left_empty_is_asked_for_alone() -> None:
+    """A very small model prints the head that it was shown; it is asked at once, in plain words."""
+    survey = (
+        'a.py\n```\ndef g():\n    """Return 2."""\n    return 1\n```\n\n'
+        "test_a.py\n```\nfrom a import g\n```\n\nTests are run with: make test"
+    )
+    failure = (
+        'FAIL: test_g\nTraceback (most recent call last):\n  File "/x/test_a.py", line 3, in test_g\n'
+        "    assertEqual(g(), 2)\nAssertionError: 1 != 2\n\nFAILED (failures=1)\n[exit code 1]"
+    )
+    empty = '```python\ndef g():\n    """Return 2."""\n    # TODO\n```'
+    talk = Talk("It is wrong.", empty, "```python\ndef g():\n    return 2\n```")
+    talk.says("the test fails, fix it")
+    assert calls_of(talk.next(survey)) == [("shell", "make test")]
+    anew = talk.next(failure)
+    assert talk.model.asked[-1].messages[-1].text == (
+        "Write this Python function, and print only it in a fenced block:\n\n"
+        'def g():\n    """Return 2."""\n\n'
+        "This must hold:\nassertEqual(g(), 2)\nAssertionError: 1 != 2"
+    )
+    assert anew.tool_calls[0].arguments["content"] == "def g():\n    return 2\n"
+
+
 def test_an_answer_that_owes_a_file_is_asked_for_it() -> None:
     """Code without a path, or nothing at all where something was to be mended, does not end the turn."""
     talk = Talk("```python\ny = 2\n```", "a.py\n```\nx = 1\n```")
@@ -355,6 +378,7 @@ def test_where_a_block_belongs(text: str) -> None:
     [
         ("write a script hello.py", "```python\nprint(1)\n```", "hello.py"),
         ("let f return 2", "```python\ndef f():\n    return 2\n```", "a.py"),
+        ("rename f to g", "```python\ndef g():\n    return 1\n```", "a.py"),
         ("let f return 2", "big.py\n```python\ndef f():\n    return 2\n```", "big.py"),
         ("let f return 2", "big.log\n```python\ndef f():\n    return 2\n```", "a.py"),
         ("turn a.py into b.json", "```json\n{}\n```", "b.json"),
