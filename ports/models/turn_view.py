@@ -248,14 +248,19 @@ class TurnView:
             yield old, news[0], "version"
 
     def _fewer(self, now: Mapping[str, str | None]) -> Iterator[tuple[str, str, str]]:
-        """Yield words of the request that a change has made fewer."""
-        fewer = set[str]()
+        """Yield words of the request that a change has made fewer, and the one that is there instead."""
+        fewer, more = set[str](), set[str]()
         for path, text in now.items():
             if (before := self.before.get(path)) and text != before:
                 old, new = Counter(_WORDS.findall(before)), Counter(_WORDS.findall(text or ""))
                 fewer |= {word for word in old if new[word] < old[word]}
-        for word in sorted(fewer & {*_WORDS.findall(self.request)}):
-            yield word, "", ""
+                more |= new.keys() - old.keys()
+        asked = {*_WORDS.findall(self.request)}
+        known = {word for text in self.before.values() for word in _WORDS.findall(text or "")}
+        fewer, more = fewer & asked, (more & asked) - known
+        instead = more.pop() if len(fewer) == len(more) == 1 else ""
+        for word in sorted(fewer):
+            yield word, instead, ""
 
 
 def is_named(path: str, text: str) -> bool:
