@@ -367,9 +367,8 @@ class SmallTurn(TurnView):
         is_moved = any(is_named(path, old) for path in self.before)
         now = f"`{old}` was renamed to `{new}`." if is_moved else f"`{old}` is `{new}` now."
         told = now if new else f"`{old}` is still in {path}."
-        request = "" if new else f"The request: {self.request}\n\n"
         how = f"Change that in {path}, and nothing else: print the whole new {path} in a fenced block."
-        return f"{shown}\n\n{request}{told} {how}"
+        return f"{shown}\n\nThe request: {self.request}\n\n{told} {how}"
 
     def _told(self, round: Round) -> str:
         if round.writes:

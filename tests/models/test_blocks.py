@@ -209,7 +209,7 @@ def test_what_is_left_over_is_told() -> None:
     assert calls_of(talk.next("Replaced `a.py`."))[0][0] == "survey"
     again = talk.next(survey.replace("get_usr", "load_user", 1))
     assert calls_of(again) == [("write", "b.py")]
-    assert "`get_usr` is still in b.py." in talk.model.asked[1].messages[-1].text
+    assert "`get_usr` is `load_user` now." in talk.model.asked[1].messages[-1].text
     talk.next("Replaced `b.py`.")
     assert talk.next(survey.replace("get_usr", "load_user")).text == "Done."
 
@@ -235,7 +235,7 @@ def test_each_file_with_something_left_over_is_asked_for_alone() -> None:
     assert calls_of(talk.next(survey)) == [("write", "b.py")]
     assert [said.text for said in talk.model.asked[1].messages] == [
         "b.py\n```\nget_usr()\n```\n\nThe request: rename get_usr to load_user\n\n"
-        "`get_usr` is still in b.py. "
+        "`get_usr` is `load_user` now. "
         "Change that in b.py, and nothing else: print the whole new b.py in a fenced block."
     ]
     talk.next("Replaced `b.py`.")
