@@ -89,7 +89,8 @@ def setup(options: SetupOptions) -> None:
     _, choice = chosen(os.environ)
     if choice.name == NAME:
         show(
-            "A chat uses it: `steersman chat`. `steersman models check` tests what else it can do."
+            "A chat uses it: `steersman chat`, or, for one that is open already, leave it and "
+            "`steersman chat --continue`. `steersman models check` tests what else it can do."
         )
     else:  # another file says otherwise
         there = "`steersman config path` lists the files."

@@ -115,7 +115,7 @@ def _checked(model: str, weights: Path | None) -> Path:
         place = f" (no file `{weights}`)" if weights else ""
         raise ModelError(
             f"the weights of the embedded model `{model}` are not here{place}",
-            f"run `steersman models fetch {model}`",
+            f"run `steersman models fetch {model}`; `steersman setup` chooses another model",
         )
     return weights
 

@@ -82,6 +82,8 @@ def list_servers(as_json: Json = False) -> int:
     except ImportError:
         raise ToolError("the package `mcp` is missing", how_to_install("mcp")) from None
     storage = storage_of(paths, os.environ)
+    if not as_json:
+        warn(f"Starting {', '.join(config.mcp)}.")
     with TemporaryDirectory(prefix="steersman-") as place:
         policy = sandbox_policy(config, paths, storage.folder)
         found = asyncio.run(

@@ -72,7 +72,7 @@ def test_missing_weights_say_how_to_get_them(asker, embedded, tmp_path):
     for path in (None, absent):
         with pytest.raises(ModelError, match="are not here") as caught:
             asker(embedded(path), "Hi")
-        assert caught.value.hint == "run `steersman models fetch qwen2.5-coder-0.5b`"
+        assert caught.value.hint.startswith("run `steersman models fetch qwen2.5-coder-0.5b`; ")
 
 
 def test_weights_that_come_later_are_found(asker, embedded, tmp_path):
