@@ -45,7 +45,7 @@ HERE = "here"
 
 _PLAIN = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD)
 """What a text is that could be meant as the answer to an open question."""
-_SLASH = lazy_pattern(r"/([A-Za-z][A-Za-z-]*)(?:\s|$)")
+_SLASH = lazy_pattern(r"/([A-Za-z][\w-]*)(?:\s|$)")
 
 
 class SessionClient:
