@@ -9,6 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from msgspec import Meta, field
 
@@ -100,6 +101,15 @@ def check_command(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
+def _is_address(url: str) -> bool:
+    """Whether requests can be sent to an address, or there is none."""
+    try:
+        parts = urlsplit(url.strip())
+        return not url or (f"{parts.scheme}://" in WEB and bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        return False
+
+
 def _check_if_given(words: tuple[str, ...]) -> tuple[str, ...]:
     return check_command(words) if words else words
 
@@ -115,6 +125,7 @@ _NEVER = (
 _NO_TURNS = "must be at least 1, not {}: a goal's own first message is turn 1"
 _NO_TOKENS = "must be at least 1, not {}: leave it out for no limit"
 _NO_MINUTES = "must be more than 0, not {}: leave it out for no limit"
+_NO_ADDRESS = "must be an address such as `http://127.0.0.1:8080/v1`, not {}"
 _NO_PURPOSE = "must not be empty: it tells the model what the tool is for"
 _COUNT = {"type": "integer", "minimum": 1}
 _Never = Annotated[bool, must(operator.not_, _NEVER, {"type": "boolean", "const": False})]
@@ -483,7 +494,7 @@ class ModelSettings(SettingsTable, set_by=Setter.TRUSTED_PROJECT):
     """A model that agents can use by name."""
 
     provider: Annotated[str, OneOf(PROVIDERS)]
-    base_url: str = ""
+    base_url: Annotated[str, must(_is_address, _NO_ADDRESS)] = ""
     api_key_env: str = ""
     model: str = ""
     tool_dialect: ToolDialect = "native"

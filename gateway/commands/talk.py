@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
+from msgspec.structs import replace
+
 from ...journal.queue_record import ItemRecord
 from ...journal.record import StopRecord
 from ...machines import protocol as m
@@ -27,7 +29,9 @@ BECAME = {"pending": "waiting", "steered": "taken in"}
     is_urgent=True,
     is_shared=True,
 )
-def stop(client: SessionClient, text: Text = "") -> Reply:
+def stop(
+    client: SessionClient, text: Annotated[str, Argument("and revert", is_rest=True)] = ""
+) -> Reply:
     """Interrupt the session, its children and its goal; a text behind it delays nothing.
 
     `/stop and revert` means what the words do without the slash.
@@ -182,8 +186,14 @@ def show_receipts(
     Example: steersman sessions receipts last
     """
     record = client.record()
+    items = list(record.queue.items.values())
+    if client.describe().is_offline:  # what ran when its program died
+        items = [
+            replace(item, state="interrupted") if item.state == "running" else item
+            for item in items
+        ]
     there = [
-        *(_of_item(item) for item in record.queue.items.values()),
+        *map(_of_item, items),
         *(_of_stop(stop) for stop in record.stops.values()),
     ]
     found: list[dict[str, Any]] = client.view.redacted({"receipts": there})["receipts"]

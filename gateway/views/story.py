@@ -42,7 +42,6 @@ _PLAIN = {
     "requeued": "waits as a separate message: {why}",
     "deferred": "the model handed it back: {why}",
     "withdrawn": "removed by a person",
-    "edited": 'edited: "{text}"',
     "moved": "moved to another place",
     "queue_held": "the queue is held: waiting messages do not run",
     "queue_released": "the queue runs again",
@@ -82,6 +81,8 @@ def sentence(data: dict[str, Any]) -> str:
             word = f' by the word "{matched}"' if matched else ""
             rule = _row(routed.get("rule", ""))
             return f"accepted as {said_as} #{data['number']}{where}{word}{rule}"
+        case "edited":
+            return f'edited: "{_short(data["said"]["text"])}"'
         case "interrupt_requested" | "interrupt_planned":
             return _interrupt(data)
         case "turn_started":
@@ -153,6 +154,8 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
     item = record.queue.items.get(name)
     if item is None:
         return "It ended long ago: only its entries are remembered.", ""
+    if record.state == "finalized" and item.state in ("interrupted", "superseded", "unanswered"):
+        return "Its turn did not end, and the session is finalized.", "send it to another session"
     match item.state:
         case "pending":
             return _pending(record, item, is_owned)
@@ -175,7 +178,7 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
             how = f"`/queue resume {item.number}`" if is_owned else _resume(record, is_owned)
             return f"Its model gave no answer ({item.why}), and it can be resumed.", how
         case "steered":
-            return _steered(record, item)
+            return _steered(record, item, is_owned)
         case "done":
             return f"It was answered by turn {item.turn}.", ""
         case "failed":
@@ -240,7 +243,7 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     return f"It is the next to run{f', after {ahead} more' if ahead else ''}.", ""
 
 
-def _steered(record: SessionRecord, item: ItemRecord) -> Outlook:
+def _steered(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
     if item.deferred_to:
         again = record.queue.items.get(item.deferred_to)
         now = f", which is {again.state}" if again else ""
@@ -253,6 +256,8 @@ def _steered(record: SessionRecord, item: ItemRecord) -> Outlook:
         return f"{text}.", ""
     if turn.state in TURN.final:
         return f"{text}; that turn is {turn.state}.", ""
+    if not is_owned:
+        return f"{text}; that turn was cut off: its program is gone.", _resume(record, is_owned)
     return f"{text}; that turn {_doing(turn)}.", ""
 
 
@@ -395,6 +400,8 @@ def story_of(
                 Hop(seq=stored.seq, time=at, after=after, kind=kind, text=text, moved=moved)
             )
             entries.append(shown)
+    if item is not None:  # as it was edited last
+        message["text"] = item.said.text
     said, hint = outlook(now, message["id"], is_owned=is_owned)
     of_it = item or now.stops.get(message["id"])
     message["state"] = of_it.state if of_it is not None else "forgotten"

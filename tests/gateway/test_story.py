@@ -2,10 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from string import Formatter
+from typing import get_args
+
+from msgspec import structs
 
 from steersman.gateway.host.host import Host
-from steersman.gateway.views.story import story_of
+from steersman.gateway.views.story import _PLAIN, story_of
 from steersman.gateway.wording.redaction import Redactor
+from steersman.journal.codec import kind_of
+from steersman.journal.entries import Entry
 
 
 def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> None:
@@ -23,3 +29,16 @@ def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> 
     story, _ = story_of(host.store, row, "last", Redactor({}), is_owned=True)
 
     assert [hop["kind"] for hop in story["hops"]] == ["queued", "queue_held", "queue_released"]
+    talk.say("/queue edit 2 sooner")
+    talk.record()
+    row = host.store.load(talk.session).row
+    story, _ = story_of(host.store, row, "last", Redactor({}), is_owned=True)
+    assert (story["message"]["text"], story["hops"][-1]["text"]) == ("sooner", 'edited: "sooner"')
+
+
+def test_sentences_speak_of_what_their_entries_have() -> None:
+    """A field that an entry does not have would be told as nothing."""
+    kinds = {kind_of(kind): kind for kind in get_args(Entry)}
+    for kind, form in _PLAIN.items():
+        fields = {field.name for field in structs.fields(kinds[kind])}
+        assert {name for _, name, _, _ in Formatter().parse(form) if name} <= fields, kind
