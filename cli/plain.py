@@ -77,7 +77,7 @@ class PlainInterface:
         self._out, self._err = out, err
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
-        self._held = HeldNotice()
+        self._held, self._told_held = HeldNotice(), ""
         self._goal_state = ("", "", "")
         self._is_one_shot = is_one_shot
         self._columns = columns
@@ -92,6 +92,10 @@ class PlainInterface:
             self._aside(done_by_another(event))
             return
         held = self._held.hear(event)
+        if event["type"] == "result" and event["text"] == self._told_held != "":
+            self._told_held = ""  # the change of the queue has said it
+            return
+        self._told_held = held or self._told_held
         if ends_answer(event) and self._is_mid_line:
             self._out("\n")
             self._is_mid_line = False
@@ -115,9 +119,12 @@ class PlainInterface:
                 self._aside(announce(event, time.time(), can_utf8=self._can_utf8))
             case "turn_ended":
                 self._aside(_line(event))
-                if "resumable" in event and not self._is_one_shot:
-                    until = "until another message is sent"
-                    self._aside(f"`/queue resume` goes on with #{event['resumable']}, {until}.")
+                if "resumable" in event:
+                    how = f"`/queue resume` goes on with #{event['resumable']}"
+                    until = ", until another message is sent"
+                    if self._is_one_shot:
+                        how = f"It is kept: in `steersman chat --resume {event['session']}` {how}"
+                    self._aside(f"{how}{until}.")
             case "interrupted" | "tool_started":
                 self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
             case "progress" if self._has_bar:

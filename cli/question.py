@@ -118,14 +118,14 @@ def changing(question: QuestionEvent) -> str:
 
 
 _ELSEWHERE = {
-    "change": "`{}` was let run with other arguments.",
-    "answer": "A person answered in place of `{}`.",
-    "allow": "`{}` was allowed once, not by an answer here.",
-    "always": "`{}` was allowed for this session, not by an answer here.",
-    "deny": "`{}` was denied, not by an answer here.",
+    "change": "`{}` was let run with other arguments{}.",
+    "answer": "A person answered in place of `{}`{}.",
+    "allow": "`{}` was allowed once{}.",
+    "always": "`{}` was allowed for this session{}.",
+    "deny": "`{}` was denied{}.",
 }
 """Reports of answers by another terminal or program, by `/answer`, or by a setting that decides now."""
-_OF_FORM = {"answer": "`{}` got an answer.", "deny": "`{}` got no answer."}
+_OF_FORM = {"answer": "`{}` got an answer{}.", "deny": "`{}` got no answer{}."}
 
 
 class Questions:
@@ -133,7 +133,7 @@ class Questions:
 
     def __init__(self) -> None:
         self._open: list[QuestionEvent] = []
-        self._given: dict[str, QuestionAnswer] = {}
+        self._given: dict[str, tuple[QuestionEvent, QuestionAnswer]] = {}
 
     @property
     def first(self) -> QuestionEvent | None:
@@ -147,7 +147,7 @@ class Questions:
 
     def give(self, question: QuestionEvent, answer: QuestionAnswer) -> None:
         """Note the answer that is given here, before it is sent."""
-        self._given[question["id"]] = answer
+        self._given[question["id"]] = question, answer
 
     def hear(self, event: Event) -> str:
         """Take in an event that opens or closes a question; return the report of an answer."""
@@ -167,18 +167,23 @@ class Questions:
 
     def _settle(self, event: AnsweredEvent) -> str:
         """Say how a question was answered, here or elsewhere; nothing of one that was withdrawn."""
-        given = self._given.pop(event["id"], None)
         asked = next((asked for asked in self._open if asked["id"] == event["id"]), None)
         self._keep(lambda question: question["id"] != event["id"])
-        if given is not None and given.choice == event["choice"]:  # else another one was quicker
-            return given.report
+        if event["id"] in self._given:
+            asked, given = self._given.pop(event["id"])
+            if given.choice == event["choice"]:  # else another one was quicker
+                return given.report
         if asked is None:
             return ""
         if asked["kind"] == "form":
             reports, asker = _OF_FORM, asked["arguments"].get("server", "")
         else:
             reports, asker = _ELSEWHERE, asked["tool"]
-        return reports.get(event["choice"], "").format(exposed(str(asker)))
+        who = exposed(event.get("user", ""))
+        by = f" by {who}" if who else ""
+        if not who and reports is _ELSEWHERE and event["choice"] in ("allow", "always", "deny"):
+            by = ", not by an answer here"
+        return reports.get(event["choice"], "").format(exposed(str(asker)), by)
 
     def drop(self, question: QuestionEvent) -> None:
         """Drop a question that was answered."""

@@ -13,6 +13,7 @@ from typing import TextIO, TypeVar
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatHost, ChatSession
+from ..gateway.wording.formats import held_text
 from .exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, OF_GOALS, OF_PAUSES, UNANSWERED
 from .signals import SignalExit, waiting
 from .streams import Printer
@@ -106,7 +107,11 @@ def done_by_another(event: Event) -> str:
             is_told = bool(data.get("interrupted") or data.get("children"))
         case "revert":
             is_told = bool(data.get("restored")) and not data["dry_run"]
-            text = "that revert was asked for."
+            text = "this revert was asked for."
+        case "edit-last" if "left" in data:
+            is_told, text = True, f"another session takes this one's place. {text}"
+        case "busy":
+            is_told = "mode" in data
         case _ if name.startswith("goal"):
             is_told = "ok" in data and data.get("state") == "active"
         case _:
@@ -150,7 +155,7 @@ class HeldNotice:
             self._told = min(self._told, self._held)
             return ""
         is_more, self._told = self._held > self._told, self._held
-        return f"Held: {self._told} waiting. /queue resume runs them." if is_more else ""
+        return held_text(self._told) if is_more else ""
 
 
 class StartedTurns:

@@ -24,7 +24,7 @@ from ..journal.store import Store, StoredEntry
 from ..machines import protocol as m
 from .events.contract import Event, NoticeEvent, Stamp
 from .events.translation import answer_event, call_ended, tool_started, translate
-from .wording.formats import iso, sender
+from .wording.formats import iso
 from .wording.redaction import Redactor
 from .wording.terminal import clean
 
@@ -166,9 +166,9 @@ def _people_said(
         match decode_entry(before.data):
             case (Queued() | Edited()) as said if said.item in items:
                 kind = said.item_kind if isinstance(said, Queued) else m.ItemKind.MESSAGE
-                found.setdefault(said.item, (sender(said.said.user), m.shown(kind, said.said.text)))
+                found.setdefault(said.item, (said.said.user, m.shown(kind, said.said.text)))
             case Deferred() as said if said.new_item in items:
-                found.setdefault(said.new_item, (sender(said.said.user), said.said.text))
+                found.setdefault(said.new_item, (said.said.user, said.said.text))
             case _:
                 continue
         if len(found) == len(items):

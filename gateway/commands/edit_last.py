@@ -25,6 +25,7 @@ from ..client import SessionClient
 from ..speaker import speaker
 from ..views.session_file import fork_at
 from ..wording.acknowledgement import path_names
+from ..wording.formats import sender
 from .command import Argument, Reply, Text, command
 from .queue import edit_queue
 from .revert import revert
@@ -48,16 +49,17 @@ def edit_last(
     `is_reverting`: files are restored as they were before the message, too.
     """
     record = client.record()
-    last = next(
-        (
-            item
-            for item in reversed(list(record.queue.items.values()))
-            if item.kind is m.ItemKind.MESSAGE and item.state not in ("withdrawn", "offered")
-        ),
-        None,
-    )
-    if last is None:
+    said = [
+        item
+        for item in record.queue.items.values()
+        if item.kind is m.ItemKind.MESSAGE and item.state not in ("withdrawn", "offered")
+    ]
+    if not said:
         return _refused("there is no message yet")
+    last = said[-1]
+    if sender(last.said.user) != sender(speaker().user):
+        whose = sender(last.said.user) or "the session's owner"
+        return _refused(f"the last message, #{last.number}, is not yours, but {whose}'s")
     if not text:
         again = f"{AGAIN} --revert" if is_reverting else AGAIN
         line = f"{again} {'-- ' if last.text.startswith('--') else ''}{last.text}"

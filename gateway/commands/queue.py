@@ -17,7 +17,7 @@ from ..client import SessionClient
 from ..events.translation import item_view
 from ..home.home import SHORTEST_ID
 from ..wording.acknowledgement import rejected_text
-from ..wording.formats import item_line, progress_text, removed_text
+from ..wording.formats import held_text, item_line, progress_text, removed_text
 from . import saved_queue
 from .command import Argument, Number, NumberOrLast, Reply, command
 
@@ -245,9 +245,11 @@ def hold_queue(client: SessionClient) -> Reply:
     Example: steersman queue hold
     """
     answer = client.ask(m.QueueChange(op="hold"))
-    is_held = answer.get("state") == "held"
-    text = "Held. /queue resume runs it." if is_held else "Nothing waits: there is nothing to hold."
-    return _reply(answer, text)
+    if answer.get("state") != "held":
+        return _reply(answer, "Nothing waits: there is nothing to hold.")
+    return _reply(
+        answer, held_text(sum(bool(item.get("held")) for item in client.queue()["items"]))
+    )
 
 
 @queue.verb("resume", "Run what is held: this message first, or a session's queue.")

@@ -135,7 +135,8 @@ def begin_new(
 ) -> Reply:
     """Finalize the session and begin another in its place; what waits ends only with `--yes`."""
     before = client.session
-    items: list[dict[str, Any]] = client.queue()["items"] if client.is_open else []
+    items: list[dict[str, Any]] = client.queue(is_all=True)["items"] if client.is_open else []
+    items = [item for item in items if item["state"] != "unanswered"]
     waiting = [item for item in items if item["state"] != "running"]
     if waiting and not is_sure:
         lines = ["This waits, and would end with the session:", *map(item_line, waiting)]

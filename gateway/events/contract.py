@@ -478,6 +478,7 @@ class AnsweredEvent(Stamp):
     id: str  # the question
     turn: str  # the turn that asked
     choice: str  # allow, always or deny; withdrawn if the turn was stopped first
+    user: NotRequired[str]  # who answered it, if a name is known
 
 
 MessageEvent = (

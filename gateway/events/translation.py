@@ -408,11 +408,12 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
         case e.QuestionAsked():
             return [question_asked(entry, at)]
         case e.QuestionAnswered():
-            return [
-                c.AnsweredEvent(
-                    type="answered", **at, id=entry.question, turn=entry.turn, choice=entry.choice
-                )
-            ]
+            answered = c.AnsweredEvent(
+                type="answered", **at, id=entry.question, turn=entry.turn, choice=entry.choice
+            )
+            if entry.user:
+                answered["user"] = entry.user
+            return [answered]
         case e.ToolIntended():
             return [tool_started(entry, at)]
         case e.ToolEnded():

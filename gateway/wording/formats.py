@@ -113,7 +113,8 @@ def own_command_end(event: OwnCommandEvent) -> str:
     how = exit_words(code or 0) if event["state"] == "exited" else event["state"]
     left = event["survivors"]
     still = f"; still running: {', '.join(map(str, left))}" if left else ""
-    return f"!{one_line(event['command'], 60)}: {how}{still}; /share shows it to the agent"
+    share = "" if event["state"] == "killed" else "; /share shows it to the agent"
+    return f"!{one_line(event['command'], 60)}: {how}{still}{share}"
 
 
 def call_words(arguments: Mapping[str, Any]) -> list[str]:
@@ -167,6 +168,11 @@ def shortened(text: str) -> str:
 
 MOST_TOLD = 5
 """Messages that were removed, of which the text is told."""
+
+
+def held_text(count: int) -> str:
+    """Say that so many messages wait for a person's word."""
+    return f"Held: {count} waiting. /queue resume runs them."
 
 
 def removed_text(said: str, before: Iterable[Mapping[str, Any]], gone: Container[int]) -> str:

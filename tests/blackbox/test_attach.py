@@ -11,6 +11,8 @@ from support.driver import COMMAND, Chat, Gate, Place
 from support.executed import executed
 from support.model_server import Hang, Text, Tools
 
+from steersman.workflows.paths import login_name
+
 
 def attached(place: Place, *arguments: str) -> Chat:
     """Start `attach --json`, and wait until it hears."""
@@ -63,13 +65,14 @@ def test_who_is_attached_goes_on_with_the_program(place: Place, serve) -> None:
     serve(*(Text(f"Answer {number}.") for number in range(4)), Hang())
     chat = place.chat()
     chat.completes("which colour?")
-    ann = attached(place, "--user", "ann")
+    ann = attached(place)
     for number, (one, other) in enumerate([(chat, ann), (ann, chat), (ann, chat)], 1):
         one.send(f"/edit-last colour {number}?")
         here = one.wait("session_started")["session"]
         assert other.wait("session_started")["session"] == here
         if one is ann:  # the other one has not seen what she typed
-            assert chat.wait("notice", text=f"ann: colour {number}?")["session"] == here
+            told = f"{login_name()}: colour {number}?"
+            assert chat.wait("notice", text=told)["session"] == here
         assert chat.wait("turn_ended")["session"] == here
     ann.send("and the sea?")
     ann.wait("turn_started")

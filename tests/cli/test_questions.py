@@ -71,6 +71,9 @@ def test_an_answer_from_elsewhere_is_reported(choice: str, report: str) -> None:
     answered: Any = {"type": "answered", "id": "q-t1.s1.c1", "choice": choice}
     assert questions.hear(question()) == ""
     assert questions.hear(answered) == report
+    questions.hear(question())
+    named = report.replace(", not by an answer here", " by ann")
+    assert questions.hear({**answered, "user": "ann"}) == named
     questions.hear(question(outside=False))
     here = question(outside=False)
     key = answer_keys(here, Path("/"))[1]
