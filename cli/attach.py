@@ -34,7 +34,7 @@ from .stored import stored
 if TYPE_CHECKING:
     from ..gateway.running import Works
 
-GOING = 2.0
+GOING = 10.0
 """Seconds within which an owner that closed the connection releases the session."""
 RECALLED = 2
 """Turns of which a person who attaches reads what was said."""

@@ -68,8 +68,10 @@ MEMORY = "memory:"
 """The home of a program that keeps nothing."""
 _LEFT, _FINALIZED = "session_left", "session_finalized"
 _ENDS = {"session_suspended": _LEFT, "session_finalized": _FINALIZED}
+_LET_GO = "handle_closed"
 _NEXT = {
     _LEFT: "`resume` of an open home takes it up again",
+    _LET_GO: "`session` of an open home gives another handle",
     _FINALIZED: "`start` begins another one",
 }
 
@@ -262,7 +264,7 @@ class Link:
     def check_open(self) -> None:
         """Raise `UsageError` if the session takes no messages here any more."""
         if self.over:
-            what = "was left" if self.over == _LEFT else "is finalized"
+            what = {_LEFT: "was left", _LET_GO: "was closed here"}.get(self.over, "is finalized")
             raise UsageError(f"session `{self.session}` {what}", _NEXT[self.over])
 
     async def refuse_own_tool(self) -> None:
@@ -626,7 +628,7 @@ class SessionElsewhere(SessionHandle):
 
     async def close(self) -> None:
         """Let go of the session, which goes on in its program: nothing more is said to it from here."""
-        self._link.over = self._link.over or _LEFT
+        self._link.over = self._link.over or _LET_GO
 
     async def finalize(self) -> None:
         """Finalize the session."""

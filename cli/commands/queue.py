@@ -27,7 +27,8 @@ from ...journal.recovery import load_record, recovered
 from ...journal.revert_record import OVER
 from ...journal.store import RowFilter, Store
 from ...machines.delivery import Cause
-from ...machines.errors import StoreDamaged, UsageError
+from ...machines.errors import StoreDamaged, UnknownSession, UsageError
+from ...ports.tools.text import counted
 from ...workflows.paths import Paths
 from ..exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, UNANSWERED
 from ..options import WAYS, Json, Of, Session, Way, argument, flag, group, option
@@ -56,6 +57,7 @@ def queue_list(
     with stored(os.environ) as store:
         row = find_for_listing(store, _either(place, session))
         data = stored_queue(store, row, is_all=is_all)
+        apart = len(stored_queue(store, row, is_all=True)["items"]) - len(data["items"])
     if as_json:
         show_document(data)
         return
@@ -68,6 +70,9 @@ def queue_list(
         is_over = row.run in OVER
         gone = discarding(row.session, row.run)
         lines.append(f"Held: {gone}." if is_over else f"Held: `{way} runs them.")
+    if apart:
+        more = counted(apart, "message")
+        lines.append(f"{more} besides can be resumed: `steersman queue list --all`")
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
 
 
@@ -200,7 +205,13 @@ def _await_outcome(
     from ...gateway.follow import OutcomesElsewhere
 
     waiting = OutcomesElsewhere(reach, session).of(receipt["id"], with_turn=True)
-    outcome = asyncio.run(waiting)
+    try:
+        outcome = asyncio.run(waiting)
+    except UnknownSession as gone:  # what was said is in the queue all the same
+        if as_json:
+            show_document({**receipt, "outcome": None})
+        warn(f"{gone.message}: {waiting_text(session, is_run=False)}")
+        return FAILED
     if as_json:
         fields = ("status", "turn", "text", "reason")
         show_document({**receipt, "outcome": {name: getattr(outcome, name) for name in fields}})

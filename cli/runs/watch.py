@@ -16,6 +16,7 @@ from functools import partial
 
 from ...gateway.events.contract import ChangedEvent, Event, RunEndedEvent, StepEvent
 from ...gateway.interface import ChatHost, RunSession
+from ...gateway.views.saved_queues import call_line
 from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
 from ..exit_codes import DONE, FAILED, OF_RUNS, UNANSWERED
@@ -131,6 +132,9 @@ def event_line(event: Event) -> str:
             return f"{_FAILURES[event['state']]}: {event['step']}{item}{reason_text(event)}"
         case "tool_ended" if event.get("unanswered"):
             return f"refused: {event['tool']}: {clean(event.get('reason') or '')}"
+        case "recovered" if event["unknown"] and "parent" in event:  # its agent was told
+            calls = ", ".join(map(call_line, event["unknown"]))
+            return f"outcome unknown, not run again: {calls}"
         case "error":
             return f"steersman: {event['text']}"
         case "notice":

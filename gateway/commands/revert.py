@@ -101,7 +101,7 @@ def revert(
         ]
     )
     is_empty = not (data.get("restored") or data.get("kept") or data.get("turns"))
-    if (is_empty or not record.turns) and (before := _before(client, record)):
+    if (is_empty or not record.turns) and (before := _before(client, record, scope)):
         client.publisher.notice(before)
     return Reply(ok=bool(data["ok"]), data=data, text=text)
 
@@ -111,19 +111,20 @@ def _outcome(client: SessionClient, name: str) -> dict[str, Any]:
     return client.ask(m.RevertOutcome(id=name), REVERT_TIMEOUT)
 
 
-def _before(client: SessionClient, record: SessionRecord) -> str:
+def _before(client: SessionClient, record: SessionRecord, scope: str = "turn") -> str:
     """Return a hint at the session whose changes may be meant: the one that this was forked from.
 
     Where nothing was said here yet, as after `/new`, it is the previous one of the folder.
     """
+    undo = " undo" if scope == "undo" else ""
     if record.forked_from:
-        back = f"`steersman sessions revert {record.forked_from.partition('@')[0]}`"
+        back = f"`steersman sessions revert {record.forked_from.partition('@')[0]}{undo}`"
         return f"Changes of the session that this one continues: {back}."
     if record.turns:
         return ""
     for row in client.store.sessions(RowFilter(folder=record.folder, is_top=True)):
         if row.seq and row.session != record.id:
-            back = f"`steersman sessions revert {row.session}`"
+            back = f"`steersman sessions revert {row.session}{undo}`"
             return f"Changes of the previous session: {back}."
     return ""
 
@@ -196,14 +197,16 @@ def diff(
     lines = [line for change in changes for line in _lines(change)]
     if len(lines) > LONGEST:
         lines = [*lines[:LONGEST], f"[{len(lines) - LONGEST} more lines]"]
-    return Reply(data=data, text="\n".join(lines) or _unchanged(client.record(), turn))
+    return Reply(data=data, text="\n".join(lines) or _unchanged(client, turn))
 
 
-def _unchanged(record: SessionRecord, turn: str) -> str:
+def _unchanged(client: SessionClient, turn: str) -> str:
     """Say why there is nothing to show of a turn, or of the newest one."""
+    record = client.record()
     gone = sorted(taken_back(record.reverts, turn or record.turn))
     if not gone:
-        return "No file was changed."
+        before = _before(client, record) if record.forked_from else ""
+        return f"No file was changed. {before}".rstrip()
     names = path_names(gone)
     return (
         f"What {turn or record.turn} changed was reverted: {names}. `/revert undo` brings it back."

@@ -284,13 +284,14 @@ def announce(
             f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
             f"or `{sign}queue discard` to delete"
         )
-    lines += [f"Outcome unknown, not run again: {_call_line(call)}" for call in event["unknown"]]
+    lines += [f"Outcome unknown, not run again: {call_line(call)}" for call in event["unknown"]]
     looked_up = cast("dict[str, Any]", event).get("found", ())
-    lines += [f"Outcome looked up, not run again: {_call_line(call)}" for call in looked_up]
+    lines += [f"Outcome looked up, not run again: {call_line(call)}" for call in looked_up]
     return "\n".join(lines)
 
 
-def _call_line(call: ToolCallView) -> str:
+def call_line(call: ToolCallView) -> str:
+    """Write a tool call on one line."""
     texts = {name: value for name, value in call["arguments"].items() if isinstance(value, str)}
     return f"{call['tool']} {one_line(' '.join(call_words(texts)), WIDE)}"
 

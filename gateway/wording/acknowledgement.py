@@ -183,6 +183,7 @@ REJECTIONS: dict[str, str] = {
     "empty": "there is nothing in it",
     "fault": "a fault in the program cut it off",
     "finalizing": "the session is ending",
+    "handle_closed": "this handle of the session is closed",
     "mailbox_full": "too many messages have not been read yet",
     "no_subagent": "no subagent of that name works",
     "not_allowed": "you may not do that here",
@@ -339,7 +340,7 @@ def _head(about: Mapping[str, Any], way: str) -> str:
         if not about["turns"]:
             return "There is nothing to revert."
         more = "" if about.get("dry_run") else f" Again {way} takes back the turn before it."
-        return f"There is nothing to revert: {about['turns'][0]} changed no file.{more}"
+        return f"There is nothing to revert of {about['turns'][0]}.{more}"
     if about.get("dry_run"):
         turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
         return f"Would revert {files}{turns}{f': {path_names(restored)}' if restored else ''}."

@@ -289,7 +289,7 @@ def test_what_was_stopped_comes_before_what_it_left_alone(place: Place, serve) -
     chat.wait("text")
     chat.send("/stop")
     chat.wait("stopped")
-    nothing = "There is nothing to revert: t2 changed no file."
+    nothing = "There is nothing to revert of t2."
     assert chat.ask("/revert --dry-run")["text"] == nothing
     again = f"{nothing} Again /revert takes back the turn before it."
     assert chat.ask("/revert")["text"] == again
