@@ -66,6 +66,10 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     if lost and not is_free:  # the turn that goes on first would be the one that ends it
         picked = (*resumed, *lost)
     decision = released(record, picked)
+    ahead = [item.id for item in queue.waiting()]
+    is_later = message.number and first is not None and first.id in ahead[1:]
+    if is_later and first is not None and not objection(first, "move"):  # it is listed so, too
+        decision = Decision(entries=(e.Moved(item=first.id, before=ahead[0]),)) + decision
     if first is None:  # only steers are left, for children that go on
         return replace(decision, reply={**reply, "restored": 0, "number": None})
     begun = {item.id for item in picked or resumed}

@@ -133,6 +133,18 @@ def test_what_was_stopped_for_it_is_offered_unless_another_runs(
     assert rearrangement.take_back(queue, 2.0).reply["offered"] == offered
 
 
+def test_what_is_resumed_by_its_number_is_listed_first() -> None:
+    """It runs before what waited longer, so that no list says otherwise."""
+    made = asking()
+    for text in ("one", "two", "three"):
+        queued(made, text)
+    made.say(m.QueueChange(op="hold"))
+    run(made, lambda: made.record.queue.state == "held")
+    made.say(m.ResumeQueue(number=4))
+    run(made, lambda: made.record.queue.state == "open")
+    assert [item.number for item in made.record.queue.live()] == [1, 4, 2, 3]
+
+
 @pytest.mark.parametrize(("newest", "first"), [("t2", 1), ("t3", 2)])
 def test_a_resume_begins_with_what_the_newest_turn_replaced(newest: str, first: int) -> None:
     """What is held runs after it; what was replaced before that, only by its number."""
