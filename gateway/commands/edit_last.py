@@ -25,7 +25,6 @@ from ..client import SessionClient
 from ..speaker import speaker
 from ..views.session_file import fork_at
 from ..wording.acknowledgement import path_names
-from ..wording.formats import sender
 from .command import Argument, Reply, Text, command
 from .queue import edit_queue
 from .revert import revert
@@ -57,9 +56,6 @@ def edit_last(
     if not said:
         return _refused("there is no message yet")
     last = said[-1]
-    if sender(last.said.user) != sender(speaker().user):
-        whose = sender(last.said.user) or "the session's owner"
-        return _refused(f"the last message, #{last.number}, is not yours, but {whose}'s")
     if not text:
         again = f"{AGAIN} --revert" if is_reverting else AGAIN
         line = f"{again} {'-- ' if last.text.startswith('--') else ''}{last.text}"
