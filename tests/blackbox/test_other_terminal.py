@@ -219,7 +219,8 @@ def test_sessions_are_found_by_folder_and_by_name(place: Place, serve) -> None:
     elsewhere.wait("session_started")
     assert elsewhere.close() == 0
     assert listed(place)["session"] == here.session
-    assert listed(place, "--session", "last")["session"] == elsewhere.session
+    assert listed(place, "--session", "last")["session"] == here.session
+    assert listed(place, "--session", elsewhere.session)["session"] == elsewhere.session
     there = place.chat()
     there.wait("session_started")
     assert place.run("sessions", "fork", here.session).returncode == 0
