@@ -175,9 +175,8 @@ def _line(event: Event) -> str:
             said = f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
             return f"{said}{until}"
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
-            return (
-                event["text"] if "unsent" in event["data"] else ""
-            )  # the turn's end says the rest
+            is_all_said = "unsent" not in event["data"]  # by the turn's end
+            return "" if is_all_said else event["text"]
         case "result" if event["name"] == "answer" and event["ok"]:
             return ""  # the call that begins, or its end, says it
         case "reverted":

@@ -127,7 +127,7 @@ def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> S
         parent=row.parent,
         state=state_of(row, owner, is_here=is_here),
         needs=f"{asking} question{'s' * (asking > 1)}" if asking else "",
-        result=row.run if row.state == "suspended" and row.run in RESULTS else "",
+        result=_result(row),
         open="here" if is_here else "elsewhere" if is_open else "no",
         waiting=row.waiting + row.offered,
         asking=asking,
@@ -139,8 +139,16 @@ def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> S
     )
 
 
-RESULTS = ("succeeded", "failed", "interrupted", REVERTED)
+RESULTS = ("succeeded", "failed", "interrupted")
 """How a workflow's run may end."""
+
+
+def _result(row: SessionRow) -> str:
+    """Name how a run ended; empty while it goes on, and where its program died before it ended."""
+    has_ended = row.state == "suspended" and row.run in RESULTS
+    return row.run if has_ended or row.run == REVERTED else ""
+
+
 _LEFT = {"suspended": "left", "finalized": "finalized"}
 
 

@@ -20,8 +20,8 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     """Run what was interrupted, from its checkpoint, then what waits.
 
     Without a number that is also the turn that its model has just left unanswered, after what was
-    interrupted; and where nothing is interrupted, what a message replaced last, before what is held if
-    that message began the newest turn. What was taken
+    interrupted; and where nothing is interrupted, what a message replaced last: before what is held, if
+    that message began the newest turn, and where nothing is held. What was taken
     back by a revert stays if something else was interrupted, unless its number is given: the reply's
     `reverted` are its numbers.
     """

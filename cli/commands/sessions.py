@@ -30,6 +30,7 @@ from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.codec import decode_entry, encode
 from ...journal.lock import Owner
 from ...journal.record import messages_of
+from ...journal.revert_record import REVERTED
 from ...journal.store import RowFilter, Store, StoredEntry
 from ...machines.conversation import ChatMessage
 from ...machines.errors import SteersmanError, UsageError
@@ -112,7 +113,8 @@ def list_sessions(
     if is_more:
         warn(f"These are the newest {len(shown)}; `--limit N` shows more.")
     for info in shown:
-        if info.interrupted and info.open == "no" and info.result in ("interrupted", "failed"):
+        is_left = info.interrupted and info.open == "no" and info.result != REVERTED
+        if info.workflow and is_left:
             name = redactor.line(info.workflow)
             warn(f"Run of {name}: `steersman run --resume {info.id}` continues where it stopped.")
 

@@ -172,6 +172,21 @@ def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
     assert place.run("run", "--resume", name).returncode == 0
 
 
+def test_a_run_that_died_is_offered_until_it_is_taken_back(place: Place, gate: Gate) -> None:
+    """Its program had no time to say how it ended; the lists say the same as a resume does."""
+    halting = STOPPED.format(command=f"echo x > made; {gate.command}")
+    (place.folder / "halting.toml").write_text(halting)
+    job = place.start("run", "halting.toml")
+    gate.wait()
+    job.kill()
+    finish(job)
+    assert "run --resume" in place.run("sessions", "list").stderr
+    assert place.run("sessions", "revert", "last").returncode == 0
+    listed = place.run("sessions", "list")
+    assert ("reverted" in listed.stdout, "run --resume" in listed.stderr) == (True, False)
+    assert place.run("run", "--resume", "last").returncode == 1
+
+
 def test_a_run_is_taken_back_while_it_works(place: Place, gate: Gate) -> None:
     """The revert is told to whoever asked for it; the run's own program says no more that it goes on."""
     halting = STOPPED.format(command=f"echo x > made; {gate.command}")
