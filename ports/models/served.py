@@ -22,6 +22,7 @@ from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, Provider, ReachResult, takes_pictures
 from .reply import ANSWER_LIMIT, AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
+from .silence import SilenceWatch
 from .stream import json_objects
 from .wire import WireFormat, WireValue, beginning, body, encode
 
@@ -71,6 +72,7 @@ class ServedModel(ABC):
         self._diagnostic = ServerErrorText(
             url=f"{self._address}{self.path}", model=model, key=key, key_env=key_env, base=self.base
         )
+        self._silence = silence
         self._endpoint = Endpoint(self._diagnostic, self._headers(key), silence)
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
@@ -96,10 +98,12 @@ class ServedModel(ABC):
         diagnostic = self._diagnostic
         try:
             async with (
+                SilenceWatch(reply.listener.on_notice, self._silence) as watch,
                 self._endpoint.post(content) as pieces,
                 aclosing(json_objects(pieces, diagnostic)) as objects,
             ):
                 async for value in objects:
+                    watch.heard()
                     self._take_in(value, reply)
                     if reply.is_too_large:
                         break

@@ -340,6 +340,17 @@ def test_silence_ends_in_time(asker, behaviour):
     assert fault.retryable
 
 
+@pytest.mark.parametrize("behaviour", [Hang(), Stall("One two")])
+def test_silence_is_told_before_the_call_is_given_up(asker, behaviour, monkeypatch):
+    """Before the first piece and behind it; then after twice as long."""
+    monkeypatch.setattr("steersman.ports.models.silence.TOLD_AFTER", 0.1)
+    with ModelServer([behaviour]) as server:
+        fault_of(asker, ChatModel(server.base_url, "m", retry=QUICK, silence=0.5))
+    told = [said for said in asker.notices if "has sent nothing for" in said]
+    assert 1 <= len(told) <= 3  # after 0.1, 0.2 and 0.4 s
+    assert told[0].endswith("the call is given up after 0.5 s")
+
+
 def test_busy_server_is_asked_again(asker):
     """429 and 5xx are repeated, with a notice each time."""
     behaviours = [
