@@ -10,7 +10,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -183,6 +184,8 @@ def _line(event: Event) -> str:
             return reverted_text(event)
         case "result" if event["name"] == "revert" and event["ok"] and not event["data"]["dry_run"]:
             return ""  # the `reverted` event says it
+        case "result" if event["name"].startswith("goal") and _is_seen(event["data"]):
+            return ""  # the `goal` event says it
         case "result":
             return event["text"]
         case _:
@@ -342,6 +345,13 @@ SHOWN = 120
 """Characters of a goal's text that a line shows."""
 
 
+def _is_seen(change: Mapping[str, Any]) -> bool:
+    """Whether what a command changed of the goals is what their event says."""
+    state, reason = change.get("state"), change.get("reason")
+    is_told = state == "cleared" or (state, reason) == ("paused", "user")
+    return bool(change.get("ok")) and is_told and not change["next"]
+
+
 def _goal_line(event: GoalView) -> str:
     text = " ".join(event["text"].split())[:SHOWN]
     used, most = event["turns_used"], event["max_turns"]
@@ -356,7 +366,8 @@ def _goal_line(event: GoalView) -> str:
         case "cleared" if event["reason"] != "replaced":
             return f"Goal cleared: {text}"
         case "paused" if event["reason"] == "user":
-            return f"Goal paused, {used} of {most} turns are used: {text}"
+            rest = "A running turn may finish, then nothing runs until /goal resume."
+            return f"Goal paused, {used} of {most} turns are used: {text}\n{rest}"
         case "paused":
             why = event["detail"] or REASONS.get(event["reason"] or "", event["reason"])
             left = f"{used} of {most} turns are used. /goal resume continues."

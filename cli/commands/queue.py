@@ -34,7 +34,7 @@ from ..exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, UNANSWERED
 from ..options import WAYS, Json, Of, Session, Way, argument, flag, group, option
 from ..output import show, show_document, show_either, warn
 from ..stored import stored
-from .session_command import find_for_listing, run_on, session_here, show_receipt, twin
+from .session_command import find_for_listing, in_shell, run_on, session_here, show_receipt, twin
 
 Place = Annotated[str, argument("ID", "The same as --session.", show_default=False)]
 
@@ -329,7 +329,7 @@ def goal_status(place: Place = "", session: Of = "", as_json: Json = False) -> N
     if as_json:
         show_document(data)
     elif row:
-        show(goals.draw_goal(data))
+        show(in_shell(goals.draw_goal(data)))
 
 
 goal.command("pause")(twin(goals.pause_goal))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,12 +18,14 @@ from typing import Annotated, Any
 import typer
 
 from ...gateway.commands.command import Command, CommandCall, Parameter
+from ...gateway.commands.registry import COMMANDS
 from ...gateway.events.contract import ReceiptEvent
 from ...gateway.home.home import named_session, whole_row
 from ...gateway.reach import SessionReach
 from ...gateway.wording.acknowledgement import rejected_text
 from ...journal.store import RowFilter, SessionRow, Store
 from ...machines.errors import UsageError
+from ...machines.pattern import lazy_pattern
 from ...workflows.home_folder import expanded
 from ...workflows.paths import Paths
 from ..options import Json, Of
@@ -202,10 +205,30 @@ def show_receipt(receipt: ReceiptEvent, *, as_json: bool) -> int:
     return 0 if is_taken else 1
 
 
+_SLASH = lazy_pattern(r"(?<![\w/.-])`?/([a-z][a-z-]*)(?: ([a-z]+))?((?: [A-Z0-9]+)*)`?(?![\w/-])")
+"""A slash command as a text for people names it: its name, perhaps a verb, what is to be filled in."""
+
+
+def in_shell(text: str) -> str:
+    """Name commands of families as the command line has them, in a text that was written for a chat."""
+    return _SLASH.sub(_in_shell, text)
+
+
+def _in_shell(found: re.Match[str]) -> str:
+    family, verb, rest = found[1], found[2] or "", found[3]
+    declared = COMMANDS.built_in.get(family)
+    is_verb = declared is not None and verb in declared.verbs
+    name, behind = (f"{family} {verb}", "") if is_verb else (family, verb and f" {verb}")
+    own = EXCEPTIONS.get(name, (name,))[0]
+    is_like = own == name if " " in name else own.startswith(f"{name} ")
+    command = f"{own}{rest}"
+    return f"`steersman {command}`{behind}" if " " in own and is_like else found[0]
+
+
 def _words(receipt: ReceiptEvent) -> str:
     match receipt["type"]:
         case "result":
-            return receipt["text"] or "Done."
+            return in_shell(receipt["text"]) or "Done."
         case "rejected":
             return rejected_text(receipt)
         case "accepted":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
+from ...workflows.problem import did_you_mean
 from .. import commands
 from .command import DECLARED, GROUPS, Command, CommandCall
 from .installed import Commands
@@ -54,7 +55,8 @@ def command_named(name: str) -> Command[...]:
     """Return a command; `name` may have a verb. Raises `ValueError`."""
     found = DECLARED.get(name) or COMMANDS.get(name)
     if found is None:
-        raise ValueError(f"no command `{name}`")
+        near = did_you_mean(name.removeprefix("/"), DECLARED)
+        raise ValueError(f"no command `{name}`" + (near and f"; {near}"))
     return found
 
 
