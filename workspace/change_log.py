@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 from ..machines.value import Value
 from ..workflows.durability import replace_file, sync_folder
 from .restore_plan import PathChange
-from .scan import PathState, from_data, to_data
+from .scan import NOT_COMPARED, Others, PathState, from_data, to_data
 
 # The side record: what git's index does not hold --------------------------------------------------
 # Kept beside the index of a session, as JSON, and brought up to date with it.
@@ -112,14 +112,23 @@ _LOOKED = re.compile(rb'\{"kind": "looked", .*\}')
 
 
 class FirstLook(Value):
-    """A look before a command: `others` are paths that changed since the look before.
+    """A look before a command: `others` changed since the look before, with what they held then.
 
     `around` names the copy of the `Surroundings`, if this began a turn.
     """
 
     turn: str
     around: str = ""
-    others: tuple[str, ...] = ()
+    others: Others = field(default_factory=dict[str, PathState | None])
+
+
+def _others(rows: list[Any]) -> Others:
+    """Read the others of a look; an earlier version wrote only their names."""
+    found: Others = {}
+    for row in rows:
+        path, was = (row, NOT_COMPARED) if isinstance(row, str) else (row[0], from_data(row[1]))
+        found[path] = was
+    return found
 
 
 class _Folded:
@@ -166,7 +175,7 @@ class _Folded:
                 left = self.reverted.get(name, set())
                 self.reverted[name] = {pair for pair in left if pair[1] not in paths}
             case {"kind": "looked", "turn": turn, "around": around, "others": others}:
-                self.looks.append(FirstLook(turn=turn, around=around, others=tuple(others)))
+                self.looks.append(FirstLook(turn=turn, around=around, others=_others(others)))
             case _:  # a line of a later version
                 return
 
@@ -317,7 +326,8 @@ class ChangeLog:
 
     def look(self, look: FirstLook) -> None:
         """Enter a look before a command; the line of that command makes it durable."""
-        about = {"turn": look.turn, "around": look.around, "others": look.others}
+        others = [[path, to_data(was)] for path, was in look.others.items()]
+        about = {"turn": look.turn, "around": look.around, "others": others}
         self._add({"kind": "looked", **about}, syncs=False)
 
     def revert(self, name: str, given_back: Names) -> None:

@@ -44,6 +44,11 @@ class PathState(Value):
         return self.kind in ("file", "link", "folder")
 
 
+Others = dict[str, PathState | None]
+"""Paths that others changed, with what they held before: `NOT_COMPARED` where it is not known."""
+NOT_COMPARED = PathState(kind="unread")
+
+
 def to_data(state: PathState | None) -> list[Any] | None:
     """Turn a state into JSON data."""
     return None if state is None else [state.kind, state.content, state.mode]

@@ -36,7 +36,19 @@ from .git import (
     staged,
     take_from,
 )
-from .scan import Kind, PathState, Scan, Survey, folders_of, is_folder, parents, scan, signature
+from .scan import (
+    NOT_COMPARED,
+    Kind,
+    Others,
+    PathState,
+    Scan,
+    Survey,
+    folders_of,
+    is_folder,
+    parents,
+    scan,
+    signature,
+)
 from .surroundings import (
     GIT_CHANGED,
     Surroundings,
@@ -192,7 +204,7 @@ class WorkspaceScanner:
 
     # Looks ----------------------------------------------------------------------------------------
 
-    def begin_turn(self, earlier: Mapping[str, bytes]) -> tuple[Surroundings, list[str]]:
+    def begin_turn(self, earlier: Mapping[str, bytes]) -> tuple[Surroundings, Others]:
         """Catch up, and fix what is ignored until the next turn begins; return what lies outside.
 
         `earlier` has the contents of ignore files from before the turn, where it changed them already.
@@ -207,8 +219,8 @@ class WorkspaceScanner:
                 replace_file(self._rules, rules, 0o600)
 
         found = scan(self._git, self._prefix, self._rules, Survey(self._folders(), take))
-        names = self._catch_up(found)
-        return self._around(found), names
+        others = self._catch_up(found)
+        return self._around(found), others
 
     def _folders(self) -> set[str]:
         """Return the folders of the files that the index knows."""
@@ -225,11 +237,11 @@ class WorkspaceScanner:
 
     def compare(
         self, before: Surroundings, restored: Collection[str]
-    ) -> tuple[dict[str, list[str]], list[str]]:
+    ) -> tuple[dict[str, list[str]], Others]:
         """Look at all that is there, by the rules of a turn that began with `before`, and catch up.
 
-        Return what lies outside and is not as it was then, by what it is, and the paths that changed
-        since the last look. Raises `TooMuch`, `GitFault`.
+        Return what lies outside and is not as it was then, by what it is, and what changed since the
+        last look. Raises `TooMuch`, `GitFault`.
         """
         then = self._rules.with_suffix(".then")
         replace_file(then, before.rules.encode("latin-1"), 0o600)
@@ -273,30 +285,27 @@ class WorkspaceScanner:
             self._index_seen = sign, hashlib.sha256(staged(self._git.over(index))).hexdigest()
         return self._index_seen[1]
 
-    def catch_up(self) -> list[str]:
-        """Take note of the folder as it is, by whatever change. Raises `TooMuch`, `GitFault`.
-
-        Return paths that changed, as far as there are not too many to compare.
-        """
+    def catch_up(self) -> Others:
+        """Take note of the folder as it is, by whatever change. Raises `TooMuch`, `GitFault`."""
         return self._catch_up(self._scan())
 
-    def _catch_up(self, found: Scan) -> list[str]:
+    def _catch_up(self, found: Scan) -> Others:
         self._keep_lent(found)
         self._forget_recent(found)
         if not found.dirty and found.folders == self.side.folders:
-            return []
+            return {}
         found.check_limits(self._git.top, LARGEST)
         if len(found.dirty) <= MOST_COMPARED:
             changes = self._changes(found, keeps=False)
             self.settle()
             above = {folder for path, _, _ in changes for folder in parents(path)}
-            return [path for path, _, _ in changes if path not in above]
+            return {path: was for path, was, _ in changes if path not in above}
         pending = _Pending(found=found)
         for path in found.dirty:
             state = None if path in found.deleted else self._light(path)
             pending.sort_in(path, state)
         self._take_note(pending)
-        return [self._own_name(path) for path in found.dirty]
+        return dict.fromkeys(map(self._own_name, found.dirty), NOT_COMPARED)
 
     def _keep_lent(self, found: Scan) -> None:
         """Where objects of the lender may have gone, copy again what still is as they said."""

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import asdict, replace
@@ -24,7 +25,7 @@ from ..workflows.durability import make_folders, replace_file
 from ..workflows.home_folder import home_of_account
 from ..workflows.spelling import spelled
 from .beside import Foreign, OtherSessions
-from .blob_store import BlobStore
+from .blob_store import LARGEST, BlobStore
 from .change_log import ChangeLog, FirstLook, OpenCall, number_of
 from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
 from .heartbeat import Heartbeat
@@ -32,7 +33,7 @@ from .restore import STAGING, RestoreFailed, reason_of
 from .restore_plan import CHANGED_SINCE, PathChange, count_changed
 from .restore_plan import changed_chains as changed
 from .reversal import Reversal
-from .scan import IGNORE_FILE, PathState, TooMuch, missing_parents
+from .scan import IGNORE_FILE, Others, PathState, TooMuch, missing_parents
 from .scanner import WorkspaceScanner
 from .surroundings import UNSEEN, Surroundings
 
@@ -223,20 +224,19 @@ class Workspace:
         The first look of a turn is at all that is there, and fixes what is ignored.
         """
         if self._has_begun(turn):
-            around, names = "", scanner.catch_up()
+            around, changed_since = "", scanner.catch_up()
         else:
             written = {
                 touch.path: self._bytes(touch.before) or b""
                 for touch in reversed(self._ledger.of([turn]))
                 if touch.path.rpartition("/")[2] == IGNORE_FILE
             }
-            found, names = scanner.begin_turn(written)
+            found, changed_since = scanner.begin_turn(written)
             around = self._blobs.put(json.dumps(asdict(found)).encode())
-        others = [name for name in names if name not in self._own]
-        if around or others:
-            self._ledger.look(
-                FirstLook(turn=turn, around=around, others=tuple(others[:MOST_OTHERS]))
-            )
+        others = ((path, was) for path, was in changed_since.items() if path not in self._own)
+        first = dict(islice(others, MOST_OTHERS))
+        if around or first:
+            self._ledger.look(FirstLook(turn=turn, around=around, others=first))
 
     def _has_begun(self, turn: str) -> bool:
         return any(look.turn == turn for look in self._ledger.looks)
@@ -268,9 +268,10 @@ class Workspace:
         touches: list[PathChange] = []
         changes = list(scanner.changes())
         beside = self._beside.since() if self._beside else Foreign()
-        others = [path for path, _, after in changes if beside.is_of(path, after)]
+        others = {path: was for path, was, after in changes if beside.is_of(path, after)}
         if others:
-            self._ledger.look(FirstLook(turn=call.turn, others=tuple(others[:MOST_OTHERS])))
+            first = dict(islice(others.items(), MOST_OTHERS))
+            self._ledger.look(FirstLook(turn=call.turn, others=first))
         for path, was, after in changes:
             before = self._own.get(path, beside.left.get(path, was))
             if before != after and path not in others and not path.startswith(STAGING):
@@ -436,14 +437,21 @@ class Workspace:
         if begun is None:  # no command ran, and of our own tools all is known
             return found
         start = next((look for look in reversed(looks[: begun + 1]) if look.around), None)
-        others = {name for look in looks[begun + 1 :] for name in look.others}
         scanner = self._ready_looker()
         if scanner is None or start is None:
             raise GitFault(self._why_blind or "other commands ran when the turn began")
         before = Surroundings(**json.loads(self._blobs.get(start.around)))
-        outside, names = scanner.compare(before, restored)
-        if foreign := sorted((others | set(names)) - known - later - self._reversal.still()):
-            found["changes by others"] = foreign
+        outside, newest = scanner.compare(before, restored)
+        others: Others = {}
+        for changes in (newest, *(look.others for look in reversed(looks[begun + 1 :]))):
+            others |= changes  # the first time that it changed counts
+        foreign = (
+            path
+            for path in others.keys() - known - later - self._reversal.still()
+            if self._blobs.capture(self.folder, path, LARGEST, keeps=False) != others[path]
+        )
+        if names := sorted(foreign):
+            found["changes by others"] = names
         return found | outside
 
     # Showing --------------------------------------------------------------------------------------

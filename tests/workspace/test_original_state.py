@@ -229,6 +229,20 @@ def test_changes_by_others_are_named(folder: Path, agent: Agent) -> None:
     assert agent.revert().is_original
 
 
+def test_what_others_put_back_is_no_change(folder: Path, agent: Agent) -> None:
+    """A file that came and went, and one that was written and has its content again."""
+    (folder / "a").write_text("0")
+    (folder / "kept").write_text("0")
+    agent.command(lambda: (folder / "a").write_text("1"))
+    (folder / "kept").write_text("x")
+    (folder / "passing").write_text("x")
+    agent.command(lambda: None)
+    (folder / "kept").write_text("0")
+    (folder / "passing").unlink()
+    done = agent.revert()
+    assert (done.restored, done.notes, done.is_original) == (("a",), (), True)
+
+
 def test_what_is_in_the_index_only_was_not_there(tmp_path: Path, folder: Path) -> None:
     """Outside of a sparse checkout, deleted, or flagged: a file that a command makes there goes again."""
     for name in ("in/f", "out/f", "gone", "flagged", "skipped", "there"):
