@@ -55,11 +55,19 @@ def elsewhere(record: SessionRecord, here: str) -> tuple[str, ...]:
 
 
 def ending_of(
-    known: RevertRecord, message: m.RestoreEnded, others: tuple[str, ...]
+    record: SessionRecord, known: RevertRecord, message: m.RestoreEnded, others: tuple[str, ...]
 ) -> e.Reverted | e.RevertRefused:
-    """Return what is journalled when a revert is over; `others` as of `elsewhere`."""
+    """Return what is journalled when a revert is over; `others` as of `elsewhere`.
+
+    A turn that went on from one of those whose files were restored is reverted with it.
+    """
     if message.fault:
         return e.RevertRefused(id=message.id, reason=message.fault)
+    went_on = (
+        turn
+        for turn in record.turns
+        if turn not in message.turns and {*resumed_turns(record, turn)} & {*message.turns}
+    )
     notes = tuple(f"turns whose copies of files are at {name}" for name in others)
     return e.Reverted(
         id=message.id,
@@ -69,7 +77,7 @@ def ending_of(
         kept=message.kept,
         shared=message.shared,
         yours=message.yours,
-        turns=message.turns,
+        turns=(*message.turns, *(went_on if record.run is None else ())),
         notes=(*message.notes, *notes),
         is_original=message.is_original and not notes,
     )
@@ -215,5 +223,5 @@ def restored(
     if isinstance(message, m.RestoreCounted):
         entry: e.Entry = e.RevertBegun(id=message.id, files=message.files)
     else:
-        entry = ending_of(known, message, elsewhere(record, environment.storage))
+        entry = ending_of(record, known, message, elsewhere(record, environment.storage))
     return Decision(entries=(entry,))

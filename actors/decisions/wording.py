@@ -74,6 +74,11 @@ def with_news(news: str, item: ItemRecord, owner: str) -> str:
 
 def opening(item: ItemRecord) -> str:
     """Tell the model where it was when it was interrupted."""
+    if item.is_reverted:
+        return (
+            "[You were interrupted, and your changes were reverted. Start again. What a call did "
+            "elsewhere may still be so: look before you repeat it.]"
+        )
     progress, at = item.progress, ""
     if progress:
         unit = f"{progress['unit']} " if progress["unit"] else ""

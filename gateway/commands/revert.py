@@ -79,9 +79,7 @@ def revert(
     if owner:
         return Reply(ok=False, text=f"Not reverted: its changes {BELONGS.format(owner)}.")
     record = client.record()
-    way = (
-        f"steersman sessions revert {client.session}" if client.describe().is_offline else "/revert"
-    )
+    way = _way(client)
     if record.state == "finalized":
         done = _revert_ended(client, record, order)
         return Reply(ok=bool(done["ok"]), data=done, text=reverted_text(done, way))
@@ -145,10 +143,16 @@ def _revert_ended(client: SessionClient, record: SessionRecord, order: m.Revert)
             case m.RestoreCounted():
                 reverts = apply_to_reverts(reverts, RevertBegun(id=name, files=message.files))
             case m.RestoreEnded():
-                reverts = apply_to_reverts(reverts, ending_of(known, message, others))
+                reverts = apply_to_reverts(reverts, ending_of(record, known, message, others))
 
     client.files.restore(order_of(record, known.asked), hear, REVERT_TIMEOUT)
     return answer_of(reverts[name])
+
+
+def _way(client: SessionClient) -> str:
+    """Return how a revert is typed: a session that no program has open has no chat."""
+    is_offline = client.describe().is_offline
+    return f"steersman sessions revert {client.session}" if is_offline else "/revert"
 
 
 def _turn(client: SessionClient, name: str) -> str:
@@ -208,9 +212,8 @@ def _unchanged(client: SessionClient, turn: str) -> str:
         before = _before(client, record) if record.forked_from else ""
         return f"No file was changed. {before}".rstrip()
     names = path_names(gone)
-    return (
-        f"What {turn or record.turn} changed was reverted: {names}. `/revert undo` brings it back."
-    )
+    back = f"`{_way(client)} undo` brings it back"
+    return f"What {turn or record.turn} changed was reverted: {names}. {back}."
 
 
 def _owner(client: SessionClient) -> str:

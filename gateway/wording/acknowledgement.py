@@ -324,8 +324,9 @@ def _shared(about: Mapping[str, Any], way: str) -> str:
     if about["scope"] == "undo":
         return f"Yours from now on, no longer the agent's: {names}."
     files = [path for path in about["restored"] if not path.endswith("/")]
-    is_all = {*files} == {*about["shared"]} and len(files) > 1 and not about["kept"]
-    who = "They" if is_all else names
+    is_all = {*files} == {*about["shared"]} and len(files) > 1
+    they = "All that were reverted" if about["kept"] else "They"
+    who = they if is_all else names
     count = "count" if len(about["shared"]) > 1 else "counts"
     undo = "" if about.get("dry_run") else f": `{way} undo PATH` brings one back"
     return f"{who} changed while a command ran, and {count} as the agent's{undo}."

@@ -243,6 +243,29 @@ def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None
     assert chat.close() == 0
 
 
+def test_what_a_resumed_turn_left_to_the_one_before_it_is_reverted_with_it(
+    place: Place, serve
+) -> None:
+    """Its message is marked, the model is told to start again, and no file is named as changed."""
+    before = fill(place.folder)
+    server = serve(
+        Tools([edit(0)]), Stall("Half of it. "), Stall("More. "), Text("Done."), rest=ALLOW
+    )
+    chat = place.chat()
+    chat.send("go")
+    for order in ("/stop", "/queue resume", "stop and revert"):
+        chat.wait("text" if order != "/queue resume" else "stopped")
+        chat.send(order)
+    assert chat.wait("reverted")["turns"] == ["t1", "t2"]
+    assert content(place.folder) == before
+    assert chat.ask("/queue")["text"].splitlines()[0] == "#1 [INTERRUPTED]: go (reverted)"
+    chat.send("/queue resume")
+    end = chat.wait("turn_ended", status="completed")
+    assert end["facts"]["text"] == "No file was changed."
+    assert "Start again." in server.requests[-1].prompt
+    assert chat.close() == 0
+
+
 def test_what_was_taken_back_is_resumed_alone_or_by_its_number(place: Place, serve) -> None:
     """`/queue resume` passes it over for what else was interrupted, until its revert is undone."""
     before = fill(place.folder)
