@@ -33,6 +33,7 @@ LEFT_BEFORE = (
 )
 """Why the outcome of a message is not known."""
 _OF_A_TURN = ("done", "failed", "interrupted")
+_SAYS_WHY = ("failed", "interrupted")
 _AS = {"superseded": "interrupted", "unanswered": "failed"}
 """What is told of items that can be resumed."""
 _WAITS = ("pending", "offered")
@@ -45,7 +46,8 @@ class Outcome(Struct, eq=False):
     `interrupted`, its turn was stopped, and `resume_queue` continues it; `withdrawn`, a person took it
     back; `held`, it waits while nothing runs (only where the end of its turn is waited for). `turn` is
     the turn's id, `text` the agent's last answer in it, `usage` its tokens and cost.
-    `reason` says why a turn failed, and otherwise what there is to say of the status. `value` is the
+    `reason` says why a turn failed, which limit it reached, and otherwise what there is to say of the
+    status. `value` is the
     answer as the agent's `output` reads it, for a message that was sent by `ask`.
     """
 
@@ -199,7 +201,7 @@ def _outcome(
         found.turn,
         answers.get(found.turn, "") if state in _OF_A_TURN else "",
         turn.usage if turn is not None else Usage(),
-        str((turn.reason if turn is not None and state == "failed" else "") or found.why)
+        str((turn.reason if turn is not None and state in _SAYS_WHY else "") or found.why)
         or _refused(turn),
     )
 

@@ -86,7 +86,7 @@ class TurnRecord(Value):
     cause: str = ""
     """What stopped it."""
     reason: str = ""
-    """Why it failed."""
+    """Why it failed, or the limit at which it was stopped."""
     is_over: bool = False
     """It has ended, and everything that it started is dead."""
     epoch: int = 0
@@ -161,7 +161,9 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
         case e.Steered():
             fresh = TurnProgress(is_off=turn.progress.is_off)
             return replace(turn, is_closing=False, was_cut=False, progress=fresh)
-        case e.LimitReached() | e.NoProgress(did="ended"):
+        case e.LimitReached():
+            return replace(turn, is_spent=True, reason=f"a limit is reached, {entry.what}")
+        case e.NoProgress(did="ended"):
             return replace(turn, is_spent=True)
         case e.ClaimDoubted():
             facts = replace(turn.facts, is_told=True)

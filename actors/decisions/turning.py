@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...journal import entries as e
@@ -30,6 +31,16 @@ FACTS = (
 )
 CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or raise max_tokens."
 INTERRUPTED = "[Interrupted by the user.]"
+INTERRUPTED_BY: Mapping[str, str] = {
+    Cause.BUDGET: "[Interrupted: a limit was reached.]",
+    Cause.NO_PROGRESS: "[Interrupted: there was no progress.]",
+    Cause.PROVIDER_LIMIT: "[Interrupted: the model's provider took no more calls.]",
+    Cause.TIMEOUT: "[Interrupted: the time was up.]",
+    Cause.PARENT: "[Interrupted by the agent that delegated this.]",
+    Cause.PARENT_BOUNDARY: "[Interrupted by the agent that delegated this.]",
+    Cause.SIGNAL: "[Interrupted: the program was ended.]",
+}
+"""The last word of a turn that was cut short by something else than its user, by the cause."""
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 WHY_SKIPPED = "the turn was interrupted"
 IN_BACKGROUND = "[It goes on in the background; its result comes as a message.]"
@@ -413,7 +424,7 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
             )
         results.append(_skipped(turn.id, call))
     has_results = any(not call.within for call in waiting)
-    words = _last_words(record, partial, bool(own), has_results)
+    words = _last_words(record, partial, cause, bool(own), has_results)
     item = record.queue.items.get(turn.item)
     is_replaced = is_replaced and item is not None and not item.goal
     over = e.Interrupted(
@@ -450,7 +461,7 @@ def _skipped(turn: str, call: CallRecord) -> e.ToolRefused:
 
 
 def _last_words(
-    record: SessionRecord, partial: str, has_open: bool, has_results: bool
+    record: SessionRecord, partial: str, cause: str, has_open: bool, has_results: bool
 ) -> tuple[ChatMessage, ...]:
     """Return the messages that note a cut, so that user and assistant keep alternating.
 
@@ -459,7 +470,7 @@ def _last_words(
     has_said = record.conversation[-1].role == "assistant" and not has_results
     if has_open or has_said:
         return ()
-    return (cut_short(partial, INTERRUPTED),)
+    return (cut_short(partial, INTERRUPTED_BY.get(cause, INTERRUPTED)),)
 
 
 def _stop_effect(turn: TurnRecord, call: CallRecord) -> m.StopTool | m.StopChild:
@@ -490,7 +501,8 @@ def buried(record: SessionRecord) -> Decision:
         killed += tuple(pid for pid in end.killed if pid not in killed)
         survivors += tuple(pid for pid in end.survivors if pid not in survivors)
     owes_word = record.conversation[-1].role == "tool"
-    said = (cut_short("", INTERRUPTED),) if owes_word else ()
+    cause = stop.order.cause if stop is not None else ""
+    said = (cut_short("", INTERRUPTED_BY.get(cause, INTERRUPTED)),) if owes_word else ()
     order = stop.order.epoch if stop is not None else 0
     return Decision(
         entries=(

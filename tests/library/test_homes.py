@@ -102,7 +102,8 @@ async def test_an_agent_has_its_instructions_tools_and_limits() -> None:
         session = await runtime.start(given)
         outcome = await session.ask("go")
         assert outcome.status == "interrupted"
-        assert (outcome.reason, len(model.requests)) == ("budget", 2)
+        reason = "a limit is reached, 2 model calls in a turn"
+        assert (outcome.reason, len(model.requests)) == (reason, 2)
         request = model.requests[0]
         assert request.system.startswith("Be brief.")
         assert [tool.name for tool in request.tools] == ["read", "weather"]
