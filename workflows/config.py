@@ -240,7 +240,7 @@ def _allowed(
         harmless, withheld = split(left, Setter.ANY_PROJECT)
         read = {Path(layer.file).name: layer.content}
         if withheld and not is_trusted(paths, project.parent, read):
-            state = state_of(paths, project.parent)
+            state = state_of(paths, project.parent, Path(layer.file).name)
             told.append(f"{state}: {_named(withheld)} not applied, `steersman trust` applies it")
             left = harmless
         if names := keys_of(left):

@@ -13,7 +13,7 @@ Where = tuple[str | int, ...]
 SECRET = lazy_pattern(
     r"\bkey\b|(api|access|private|secret)[_-]?key|(\b|_)token\b|secret|password", re.IGNORECASE
 )
-_COMMANDS = ("run", "gates", "outcome", "start", "resume")
+_COMMANDS = ("run", "command", "call", "gates", "outcome", "start", "resume")
 """Keys whose value is a command as a list of words, or a list of such commands."""
 _SHELL = lazy_pattern(r"[|&;<>$`*?~]")
 """What only a shell understands."""

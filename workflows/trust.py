@@ -65,6 +65,8 @@ _CHECKERS = frozenset(
     ("biome", "cargo", "eslint", "mypy", "prettier", "pyright", "pytest", "ruff", "tsc")
 )
 """Programs that are given folders to look at; those may change."""
+_RUNNERS = frozenset(("bunx", "npx", "uvx"))
+"""Programs that run a package of a registry; folders behind its name are given to that."""
 _DATA = frozenset(
     (
         *("[", "cat", "date", "echo", "false", "grep", "head", "ls", "mkdir"),
@@ -124,13 +126,35 @@ def unused_beside(paths: Paths, folder: Path) -> str:
     if next(_beside(Path(os.path.realpath(folder))), None) is None or counts(paths, folder, BESIDE):
         return ""
     what = "its prompts, skills and workflows are not used, `steersman trust` uses them"
-    return f"{folder / BESIDE} {state_of(paths, folder)}: {what}"
+    return f"{folder / BESIDE} {state_of(paths, folder, BESIDE)}: {what}"
 
 
-def state_of(paths: Paths, folder: Path) -> str:
-    """Say in words why a folder's files do not count: it was never trusted, or has changed."""
-    is_known = bool(trusted_contents(paths, folder))
-    return "has changed since it was trusted" if is_known else "is not trusted"
+def state_of(paths: Paths, folder: Path, name: str) -> str:
+    """Say in words why a file or folder of a project does not count; it follows its name. Blocks.
+
+    The project was never trusted, or this or something else of it has changed.
+    """
+    before = trusted_contents(paths, folder)
+    if not before:
+        return "is not trusted"
+    try:
+        now = contents_of(folder)
+    except OSError as error:
+        return f"cannot be trusted: {error.strerror or error}"
+    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+    if not changed or any(path == name or path.startswith(f"{name}/") for path in changed):
+        return "has changed since it was trusted"
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return f"is trusted no more, since `{_changed(changed[0], before, now)}`{more} has changed"
+
+
+def _changed(path: str, before: Contents, now: Contents) -> str:
+    """Name what changed; of a folder that is trusted as a whole the first file that did."""
+    if not path.endswith("/") or path not in before or path not in now:
+        return path
+    lines = set(before[path].text.split("\n")) ^ set(now[path].text.split("\n"))
+    names = sorted(line.rpartition(" ")[0] for line in lines)
+    return f"{path.removeprefix('./')}{names[0]}" if names else path
 
 
 def is_trusted(paths: Paths, folder: Path, read: Mapping[str, bytes] | None = None) -> bool:
@@ -312,7 +336,7 @@ class _Names:
             self.found.add(self._root)
         if words and words[0] in _DATA:
             return
-        is_checker, is_shell = bool(words) and words[0] in _CHECKERS, False
+        looks_at_folders, is_shell = bool(words) and words[0] in _CHECKERS, False
         for number, word in enumerate(words):
             parts = {word, *word.split("=")} - ({"."} if number == 0 else set())
             if is_shell and _LINE.search(word):
@@ -321,7 +345,9 @@ class _Names:
                 parts |= {*_PARTS.split(word)} - {word}
             parts |= {part[2:] for part in parts if part[:1] == "-"}
             places = {place for part in parts for place in self._existing(part)}
-            self.found |= {place for place in places if place.is_file() or not is_checker}
+            self.found |= {place for place in places if place.is_file() or not looks_at_folders}
+            if words[0] in _RUNNERS and number and word[:1] != "-" and not places:
+                looks_at_folders = True
             is_shell = is_shell or bool(_SHELL.fullmatch(word))
             if (_SHELL.fullmatch(word) or _INTERPRETER.fullmatch(word)) and not self._is_clear(
                 word, words[number + 1 :]
@@ -340,6 +366,8 @@ class _Names:
             elif word[:2] == "--" and word not in ("--", "--version"):
                 return False
             elif any(place.exists() for place in self._existing(word)):
+                return True
+            elif os.path.isabs(word) and os.path.isfile(word):  # it is none of the project's
                 return True
         return "--version" in words
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from steersman.workflows.paths import Paths
 from steersman.workflows.positions import choose_for_folder
 from steersman.workflows.problem import dotted
 from steersman.workflows.schema import entries
-from steersman.workflows.trust import contents_of, is_trusted, key_variables, trust
+from steersman.workflows.trust import contents_of, is_trusted, key_variables, state_of, trust
 from steersman.workflows.typed_table import Setter, SettingsTable
 
 Load = Callable[..., Config]
@@ -238,6 +239,8 @@ def test_trust_is_of_everything_that_is_named(paths: Paths, project: Path, chang
         ('["make", "--file=rules"]', "rules"),
         ('["go", "run", "x.go"]', "x.go"),
         ('["java", "-jar", "x.jar"]', "x.jar"),
+        ('["npx", "-y", "."]', "index.js"),
+        ('["uvx", "--from", "./s", "server"]', "s/server.py"),
         ('["git", "-c", "core.hooksPath=hooks", "commit"]', "hooks/pre-commit"),
         ('["sh", "-c", "BASH_ENV=./e bash -c true"]', "e"),
         ('["sh", "-c", "\'./my hook\'"]', "my hook"),
@@ -291,7 +294,13 @@ def test_a_file_that_a_setting_names_is_trusted_with_it(
 
 @pytest.mark.parametrize(
     "command",
-    ['["pytest", "-q", "."]', '["make", "test"]', '["sh", "-c", "ruff check . && npm test"]'],
+    [
+        '["pytest", "-q", "."]',
+        '["make", "test"]',
+        '["sh", "-c", "ruff check . && npm test"]',
+        '["npx", "-y", "@x/server-filesystem", "."]',
+        f'["{sys.executable}", "-u", "{pytest.__file__}"]',
+    ],
 )
 def test_everyday_checks_leave_the_folder_free_to_change(
     paths: Paths, project: Path, command: str
@@ -313,6 +322,23 @@ def test_data_of_a_command_may_come_and_change(paths: Paths, project: Path, comm
     (project / "done.log").write_text("new")
     (project / "copy.log").write_text("new")
     assert is_trusted(paths, project)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("steersman.toml", "has changed since it was trusted"),
+        ("code.py", "is trusted no more, since `code.py` has changed"),
+    ],
+)
+def test_what_has_changed_is_named(paths: Paths, project: Path, changed: str, said: str) -> None:
+    """Where all files count it is rarely the file that says so."""
+    (project / "code.py").write_text("old")
+    (project / "steersman.toml").write_text('goals.gates = [["python3", "-m", "x"]]')
+    trust(paths, project)
+    with (project / changed).open("a") as file:
+        file.write("\n")
+    assert state_of(paths, project, "steersman.toml") == said
 
 
 def test_a_folder_that_is_trusted_whole_is_bounded(paths: Paths, project: Path) -> None:
