@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -20,6 +21,8 @@ from .streams import Printer, typed_lines
 from .talk import IdleWaiter, Session, start_notices, talking
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
+_RECEIPTS = ("accepted", "rejected", "result", "error", "own_command")
+_PATIENCE = 10.0  # seconds in which one of them comes
 
 
 class Lines:
@@ -33,6 +36,7 @@ class Lines:
         self._takes_words = takes_words
         self._questions: set[str] = set()
         self._has_ended = False
+        self._receipt = threading.Event()
 
     def take(self, line: str) -> bool:
         """Carry out one line; True if it asked to leave.
@@ -59,7 +63,10 @@ class Lines:
             self.conversation.publisher.rejected("empty", said["text"], client, hint)
             return False
         user = str(said.get("user") or "")
+        self._receipt.clear()
         reply = self.conversation.say(said["text"], str(said.get("as", "auto")), client, user)
+        if reply is None:  # what is said next must not overtake it on a faster way
+            self._receipt.wait(_PATIENCE)
         return reply is not None and reply.leaves
 
     def _run(self, said: dict[str, Any], client: str) -> bool:
@@ -73,8 +80,10 @@ class Lines:
         return reply is not None and reply.leaves
 
     def hear(self, event: Event) -> None:
-        """Follow the open questions; loop's thread."""
-        if event["type"] == "question":
+        """Follow receipts and the open questions; loop's thread."""
+        if event["type"] in _RECEIPTS:
+            self._receipt.set()
+        elif event["type"] == "question":
             self._questions.add(event["id"])
         elif event["type"] == "answered":
             self._questions.discard(event["id"])

@@ -14,7 +14,9 @@ def chat(
     message: Annotated[
         str | None,
         argument(
-            "MESSAGE", "Send this message, print the answer, exit. Piped input is added to it."
+            "MESSAGE",
+            "Send this message, print the answer, exit. Piped input is added to it; with --json its "
+            "lines are further messages.",
         ),
     ] = None,
     agent: Agent = "",
