@@ -59,7 +59,7 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
         return Decision(entries=(intended,), orders=(("queue", order),))
     match permit.do:
         case "allow":
-            return _intend(record, request, environment, permit.path)
+            return _intend(record, request, environment, permit.path, permit.rule)
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(_asked(turn, request, permit, environment),))
         case _:
@@ -73,6 +73,7 @@ def _intended(
     *,
     is_idempotent: bool,
     path: str = "",
+    rule: str = "",
     is_changed: bool = False,
 ) -> e.ToolIntended:
     return e.ToolIntended(
@@ -83,6 +84,7 @@ def _intended(
         arguments=request.arguments,
         is_idempotent=is_idempotent,
         path=path,
+        rule=rule,
         is_changed=is_changed,
     )
 
@@ -92,13 +94,14 @@ def _intend(
     request: ToolRequest,
     environment: Environment,
     path: str,
+    rule: str = "",
     *,
     is_changed: bool = False,
 ) -> Decision:
     turn = record.turns[record.turn]
     is_idempotent = environment.tool_policy.is_idempotent(request.tool)
     intended = _intended(
-        turn, request, is_idempotent=is_idempotent, path=path, is_changed=is_changed
+        turn, request, is_idempotent=is_idempotent, path=path, rule=rule, is_changed=is_changed
     )
     return Decision(entries=(intended,), effects=(_start(record, request, path),))
 

@@ -24,6 +24,9 @@ OWNER, RUNTIME = "owner", "runtime"
 ORDERED = (Cause.STOP, Cause.NEW, Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 """Causes of stops that people order; others are signals, limits, and the ends of what was above."""
 
+ENDED_BY_PEOPLE = ("user", Cause.NEW, Cause.FINALIZE)
+"""Causes of an end of a session that people order; a subagent's ends with its work."""
+
 
 class AuditLine(TypedDict):
     """One act: `who` did `act`, to `what`, decided by `rule`; `seq` is its entry in the journal."""
@@ -103,7 +106,8 @@ def _act(entry: e.Entry, agent: str) -> _Act | None:
         case e.QuestionAnswered():
             return _Act("answer", f"{entry.choice} {entry.question}", user=entry.user)
         case e.ToolIntended():
-            return _Act("call", _call(entry.tool, entry.arguments), user=agent)
+            by_flag = "--yes, for " if entry.rule.endswith(": ask") else ""
+            return _Act("call", _call(entry.tool, entry.arguments), f"{by_flag}{entry.rule}", agent)
         case e.ToolRefused():
             return _Act("refused", entry.tool, entry.reason, agent)
         case e.AllowanceGiven() | e.AllowanceForgotten():
@@ -120,7 +124,7 @@ def _act(entry: e.Entry, agent: str) -> _Act | None:
         case e.ChildStarted():
             return _Act("delegate", entry.task, entry.relation, entry.user or agent)
         case e.SessionFinalizing(cause=cause):
-            return _Act("finalize", cause)
+            return _Act("finalize", cause, user=OWNER if cause in ENDED_BY_PEOPLE else RUNTIME)
         case _:
             return None
 
