@@ -35,7 +35,9 @@ def obstacle(record: SessionRecord, wish: m.SetGoal | m.ChangeGoal) -> Decision 
     """Say why a wish cannot be carried out now, whatever it says: the rules in the middle of a turn."""
     if record.state in ("finalizing", "finalized"):
         return refusal(m.FINALIZED)
-    is_start = isinstance(wish, m.ChangeGoal) and wish.op == "resume"
+    goals = record.goals
+    is_there = bool(goals.line) or (goals.goal is not None and not goals.goal.is_over)
+    is_start = isinstance(wish, m.ChangeGoal) and wish.op == "resume" and is_there
     is_start = is_start or (isinstance(wish, m.SetGoal) and not wish.is_next)
     if is_start and record.running is not None:
         return refusal("a turn runs: `/stop` ends it", is_busy=True)

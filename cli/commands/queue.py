@@ -320,7 +320,8 @@ def goal_status(place: Place = "", session: Of = "", as_json: Json = False) -> N
     with stored(os.environ) as store:
         row = find_for_listing(store, _either(place, session))
         record = load_record(store, row.session) if row else SessionRecord()
-        if record.goals.is_pursued and row and not store.is_owned(row.session):
+        is_owned = bool(row and store.is_owned(row.session))
+        if record.goals.is_pursued and row and not is_owned:
             as_found = recovered(record)  # by its next owner
             apply(record, as_found, record.seq + 1, record.updated)
     data = redactor_of(os.environ, record.folder).data(
@@ -328,8 +329,15 @@ def goal_status(place: Place = "", session: Of = "", as_json: Json = False) -> N
     )
     if as_json:
         show_document(data)
+    elif row and is_owned:
+        show(in_shell(goals.draw_goal(data), row.session))
     elif row:
-        show(in_shell(goals.draw_goal(data)))
+        way = f"`/goal resume` in `steersman chat --resume {row.session}`"
+        show(
+            goals.draw_goal(data, way)
+            if data["state"]
+            else in_shell(goals.draw_goal(data), row.session)
+        )
 
 
 goal.command("pause")(twin(goals.pause_goal))

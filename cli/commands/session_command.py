@@ -12,6 +12,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -154,6 +155,8 @@ def run_on(session: str, call: CommandCall, *, as_json: bool) -> int:
         receipt = (
             SessionReach(Paths.of(os.environ), os.environ, store).remote(row.session).run(call)
         )
+    if not as_json and receipt["type"] == "result" and receipt["ok"]:
+        say_which(session, row)
     return show_receipt(receipt, as_json=as_json)
 
 
@@ -176,6 +179,13 @@ def session_here(store: Store, name: str) -> SessionRow:
     return named_session(store, "last")
 
 
+def say_which(name: str, found: SessionRow) -> None:
+    """Name the session that was found where a person has not."""
+    which = {"": "that of this folder", "last": "the newest"}.get(name)
+    if which:
+        warn(f"Of session {found.session}, {which}:")
+
+
 def find_for_listing(store: Store, name: str) -> SessionRow | None:
     """Find a session to list; `None`, with a notice, if there is no session yet.
 
@@ -184,7 +194,7 @@ def find_for_listing(store: Store, name: str) -> SessionRow | None:
     try:
         found = session_here(store, name)
         if not name:
-            warn(f"Of session {found.session}, that of this folder:")
+            say_which(name, found)
         return found
     except UsageError:
         if name not in ("", "last"):
@@ -205,30 +215,36 @@ def show_receipt(receipt: ReceiptEvent, *, as_json: bool) -> int:
     return 0 if is_taken else 1
 
 
-_SLASH = lazy_pattern(r"(?<![\w/.-])`?/([a-z][a-z-]*)(?: ([a-z]+))?((?: [A-Z0-9]+)*)`?(?![\w/-])")
-"""A slash command as a text for people names it: its name, perhaps a verb, what is to be filled in."""
+_SLASH = lazy_pattern(
+    r"(?<![\w/.-])`?/([a-z][a-z-]*)(?: ([a-z]+))?((?: [A-Z0-9]+)*)`?(?![\w/`-]| there)"
+)
+"""A slash command as a text for people names it: its name, perhaps a verb, what is to be filled in.
+
+One that is to be typed `there` is not meant.
+"""
 
 
-def in_shell(text: str) -> str:
+def in_shell(text: str, session: str) -> str:
     """Name commands of families as the command line has them, in a text that was written for a chat."""
-    return _SLASH.sub(_in_shell, text)
+    return _SLASH.sub(partial(_in_shell, session), text)
 
 
-def _in_shell(found: re.Match[str]) -> str:
+def _in_shell(session: str, found: re.Match[str]) -> str:
     family, verb, rest = found[1], found[2] or "", found[3]
     declared = COMMANDS.built_in.get(family)
     is_verb = declared is not None and verb in declared.verbs
     name, behind = (f"{family} {verb}", "") if is_verb else (family, verb and f" {verb}")
     own = EXCEPTIONS.get(name, (name,))[0]
     is_like = own == name if " " in name else own.startswith(f"{name} ")
-    command = f"{own}{rest}"
+    of = f" --session {session}" if family in ("goal", "queue") else ""
+    command = f"{own}{rest}{of}"
     return f"`steersman {command}`{behind}" if " " in own and is_like else found[0]
 
 
 def _words(receipt: ReceiptEvent) -> str:
     match receipt["type"]:
         case "result":
-            return in_shell(receipt["text"]) or "Done."
+            return in_shell(receipt["text"], receipt["session"]) or "Done."
         case "rejected":
             return rejected_text(receipt)
         case "accepted":

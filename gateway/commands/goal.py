@@ -127,7 +127,7 @@ def _change(client: SessionClient, order: m.ChangeGoal, text: str) -> Reply:
     data = {**_view(client), **answer}
     if order.op == "resume":
         most = data.get("max_turns")
-        text = f"{text}: {most} more turns, {used} were taken before."
+        text = f"{text}: {most} more turns, {used} taken before."
     if order.op == "clear" and data["next"]:
         text += f" {len(data['next'])} in line: /goal resume begins the next."
     return Reply(data=data, text=text)
@@ -192,17 +192,20 @@ def _refused(answer: dict[str, Any], hint: str = "") -> Reply:
     )
 
 
-def draw_goal(data: dict[str, Any]) -> str:
-    """Write the goals for people: state, turns used and left, the last verdict, the next goals."""
+def draw_goal(data: dict[str, Any], way: str = "/goal resume") -> str:
+    """Write the goals for people: state, turns used and left, the last verdict, the next goals.
+
+    `way` is how a goal is resumed.
+    """
     if data["state"] is None:
         lines = ["No goal. /goal TEXT sets one."]
     else:
-        lines = [*_head(data), *_verdict(data)]
+        lines = [*_head(data, way), *_verdict(data)]
     lines += [f"next: {message['text'][:SHOWN]}" for message in data["next"]]
     return "\n".join(lines)
 
 
-def _head(data: dict[str, Any]) -> list[str]:
+def _head(data: dict[str, Any], way: str) -> list[str]:
     used, most, total = data["turns_used"], data["max_turns"], data["turns_total"]
     before = f", {total} in all" if total != used else ""
     left = "" if data["state"] in GOAL.final else f", {max(0, most - used)} left"
@@ -218,9 +221,9 @@ def _head(data: dict[str, Any]) -> list[str]:
         why, detail = REASONS.get(data["reason"], data["reason"]), data["detail"] or ""
         if data["reason"] == "user" and detail:
             why, detail = detail, ""
-        lines.append(f"paused: {why}{detail and f' ({detail})'}. /goal resume continues.")
+        lines.append(f"paused: {why}{detail and f' ({detail})'}. {way} continues.")
     if data.get("waiting_for"):
-        lines.append(f"waiting for {data['waiting_for']}; /goal resume continues at once.")
+        lines.append(f"waiting for {data['waiting_for']}; {way} continues at once.")
     if data.get("judging"):
         lines.append("being judged")
     if data.get("waits_for") == "queue":

@@ -10,9 +10,16 @@ from steersman.gateway.commands.command import DECLARED
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("No goal. /goal TEXT sets one.", "No goal. `steersman goal set TEXT` sets one."),
+        (
+            "No goal. /goal TEXT sets one.",
+            "No goal. `steersman goal set TEXT --session 5f` sets one.",
+        ),
         ("2 in line: /goal resume begins the next.", None),
-        ("`/queue resume 1` goes on.", "`steersman queue resume 1` goes on."),
+        ("`/queue resume 1` goes on.", "`steersman queue resume 1 --session 5f` goes on."),
+        (
+            "opens it, and `/queue resume` there runs it",
+            "opens it, and `/queue resume` there runs it",
+        ),
         ("/stop stops, /mode changes it", "/stop stops, /mode changes it"),
         ("Or line it up: /goal next TEXT.", "Or line it up: /goal next TEXT."),
         ("see /queue/resume, a/goal, ./goal and /goals", None),
@@ -21,13 +28,13 @@ from steersman.gateway.commands.command import DECLARED
 def test_commands_of_families_are_named_as_the_shell_has_them(text: str, shown: str | None) -> None:
     """What has another form there, or needs an id, stays."""
     if shown is None:
-        shown = text.replace("/goal resume", "`steersman goal resume`")
-    assert in_shell(text) == shown
+        shown = text.replace("/goal resume", "`steersman goal resume --session 5f`")
+    assert in_shell(text, "5f") == shown
 
 
 @pytest.mark.parametrize("name", [name for name in DECLARED if " " in name])
 def test_what_is_named_is_there(name: str) -> None:
     """Each verb is one of the command line, or stays as it is."""
-    shown = in_shell(f"/{name}")
+    shown = in_shell(f"/{name}", "5f").replace(" --session 5f", "")
     there = {f"`steersman {command}`" for command, _ in walk()}
     assert shown in {f"/{name}", *there}
