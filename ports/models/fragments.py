@@ -75,15 +75,16 @@ def without_body(source: str, name: str) -> str:
     """Return a file with one function reduced to its head and docstring."""
     node = next(node for node in _functions(source) if node.name == name)
     lines = source.splitlines()
-    lines[_end_of_head(node) : node.end_lineno] = [" " * node.body[0].col_offset + "# TODO"]
+    head, inner = _head(node, lines)
+    lines[node.lineno - 1 : node.end_lineno] = [*head, f"{inner}# TODO"]
     return "\n".join(lines) + "\n"
 
 
 def head_of(source: str, name: str) -> str:
     """Return the head and the docstring of a function."""
     node = next(node for node in _functions(source) if node.name == name)
-    lines = source.splitlines()[node.lineno - 1 : _end_of_head(node)]
-    return textwrap.dedent("\n".join(lines))
+    head, _ = _head(node, source.splitlines())
+    return textwrap.dedent("\n".join(head))
 
 
 def is_hollow(source: str, name: str) -> bool:
@@ -96,11 +97,16 @@ def is_hollow(source: str, name: str) -> bool:
     )
 
 
-def _end_of_head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Return the last line of a function's head, or of its docstring."""
+def _head(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> tuple[list[str], str]:
+    """Return the lines of a function's head, with its docstring, and the indentation of the rest."""
     first = node.body[0]
+    before = lines[first.lineno - 1].encode()[: first.col_offset].decode()
+    if before.strip():  # the body begins behind the colon
+        head = [*lines[node.lineno - 1 : first.lineno - 1], before.rstrip()]
+        return head, " " * (node.col_offset + 4)
     is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return (first.end_lineno or 0) if is_docstring else first.lineno - 1
+    end = (first.end_lineno or 0) if is_docstring else first.lineno - 1
+    return lines[node.lineno - 1 : end], before
 
 
 def with_function(source: str, written: str, name: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from steersman.journal.recovery import INTERRUPTED, UNKNOWN
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from steersman.ports.models.blocks import PROMPT, BlocksDialect
+from steersman.ports.models.fragments import head_of, without_body
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 
 TOOLS = tuple(
@@ -537,3 +538,20 @@ def test_a_question_owes_no_file(said: str, is_asked_again: bool) -> None:
     talk.says(said)
     talk.next(SURVEY)
     assert (len(talk.model.asked) == 2) is is_asked_again
+
+
+@pytest.mark.parametrize(
+    ("source", "head", "reduced"),
+    [
+        ("def f(x): return x\n", "def f(x):", "def f(x):\n    # TODO\n"),
+        ("def f(\n    x): return x\n", "def f(\n    x):", "def f(\n    x):\n    # TODO\n"),
+        (
+            'def f(x):\n    """It."""\n    return x\n',
+            'def f(x):\n    """It."""',
+            'def f(x):\n    """It."""\n    # TODO\n',
+        ),
+    ],
+)
+def test_a_function_is_asked_for_by_its_head(source: str, head: str, reduced: str) -> None:
+    """Also one whose body begins on the line of the colon."""
+    assert (head_of(source, "f"), without_body(source, "f")) == (head, reduced)
