@@ -34,7 +34,7 @@ from ..machines.verdict import read_condition
 from ..ports.tools.text import counted
 from .chat_options import ChatOptions
 from .output import warn
-from .streams import Printer, comes_soon, typed_lines
+from .streams import comes_soon, printers, typed_lines
 from .talk import (
     HeldNotice,
     IdleWaiter,
@@ -78,7 +78,7 @@ class PlainInterface:
         self._out, self._err = out, err
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
-        self._held, self._told_held = HeldNotice(), ""
+        self._held, self._told_held, self._replied = HeldNotice(), "", ""
         self._goal_state = ("", "", "")
         self._is_one_shot = is_one_shot
         self._columns = columns
@@ -96,7 +96,11 @@ class PlainInterface:
         if event["type"] == "result" and event["text"] == self._told_held != "":
             self._told_held = ""  # the change of the queue has said it
             return
+        if held and held == self._replied:
+            held = ""  # the command has said it
         self._told_held = held or self._told_held
+        if event["type"] in ("result", "accepted"):
+            self._replied = event["text"] if event["type"] == "result" else ""
         if ends_answer(event) and self._is_mid_line:
             self._out("\n")
             self._is_mid_line = False
@@ -214,9 +218,8 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     """Send the message, or every line of the input; wait until no work is left."""
     if options.message:
         options = replace(options, message=with_piped(options.message))
-    out = Printer(sys.stdout)
-    is_one_screen = sys.stdout.isatty() and sys.stderr.isatty()  # in order, then
-    err = out if is_one_screen else Printer(sys.stderr)
+    out, err = printers()
+    is_one_screen = sys.stdout.isatty() and sys.stderr.isatty()
     idle_waiter = IdleWaiter()
     interface = PlainInterface(
         out.write,

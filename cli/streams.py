@@ -157,6 +157,17 @@ class Printer:
         leave_without_output(_UNWRITTEN.get(getattr(error, "errno", 0), FAILED))
 
 
+def printers() -> tuple[Printer, Printer]:
+    """Return what prints to standard output and error: one where both are the same, to keep the order."""
+    out = Printer(sys.stdout)
+    try:
+        is_same = os.path.samestat(os.fstat(sys.stdout.fileno()), os.fstat(sys.stderr.fileno()))
+        is_same = is_same or (sys.stdout.isatty() and sys.stderr.isatty())
+    except (OSError, ValueError):  # one is closed, or no file at all
+        is_same = False
+    return out, out if is_same else Printer(sys.stderr)
+
+
 # A protocol of lines, for `steersman acp` and `steersman mcp` --------------------------------------
 # Three threads: the main one reads lines, so that it receives signals; one runs the protocol; one writes.
 # Standard output belongs to the protocol: all other output goes to standard error.

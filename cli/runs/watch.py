@@ -22,7 +22,7 @@ from ...machines.steps import UNDECIDED
 from ..exit_codes import DONE, FAILED, OF_RUNS, UNANSWERED
 from ..json_lines import Lines, talking_json
 from ..signals import SignalExit, leave_through
-from ..streams import CHUNK, Printer, is_in_background, split_lines
+from ..streams import CHUNK, is_in_background, printers, split_lines
 from ..talk import IdleWaiter, start_notices, talking
 
 LONG, SHORT = 5.0, 0.5
@@ -120,7 +120,7 @@ def elapsed_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-_FAILURES = {"failed": "failed", "unknown": "unknown", "retrying": "again", "blocked": "not run"}
+_FAILURES = {"failed": "failed", "unknown": "unknown", "retrying": "retrying", "blocked": "not run"}
 
 
 def event_line(event: Event) -> str:
@@ -189,7 +189,7 @@ def summary(
 
 def run_plain(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
     """Run to the end; print failures to standard error and the summary to standard output."""
-    err, out = Printer(sys.stderr), Printer(sys.stdout)
+    out, err = printers()
     watch = RunWatch()
     watch.on_stop = lambda: err.write("Stopping; Ctrl-C again ends it at once.\n")
     began = time.monotonic()

@@ -245,8 +245,11 @@ class Screen:
             self._print_echoes()
 
     def _settle_echo(self, event: Event) -> None:
+        is_command = self._echoes[-1][1].startswith("/")
         if ends_answer(event):
             self._transcript.end_answer()
+        elif event["type"] == "queue" and is_command:  # it is what the command did
+            pass
         elif event["type"] in STREAMED or (
             event["type"] == "accepted" and event["as"] == "command"
         ):

@@ -76,6 +76,21 @@ def test_what_one_stop_holds_is_said_once(then: list[Event], said: str) -> None:
     assert printed(*events) == [f"Held: {said} waiting. /queue resume runs them."]
 
 
+@pytest.mark.parametrize("is_reply_first", [True, False])
+def test_a_hold_is_said_once(*, is_reply_first: bool) -> None:
+    """By the command or by the change of the queue, whichever comes first."""
+    items = [{"id": "b", "state": "pending"}]
+    before = {"type": "queue", "state": "open", "items": items}
+    said = "Held: 1 waiting. /queue resume runs them."
+    about = {"client_id": None, "name": "queue", "ok": True, "data": {}}
+    both = [
+        {"type": "result", "text": said, **about},
+        {"type": "queue", "state": "held", "items": [{**items[0], "held": True}]},
+    ]
+    events = [before, *(both if is_reply_first else reversed(both))]
+    assert printed(*events) == [said]
+
+
 def test_a_stop_is_answered_once() -> None:
     """The command's own answer is the end of the turn; where there was none to stop, it says so."""
     result = {"type": "result", "name": "stop", "text": "Stopping turn t1."}

@@ -4,11 +4,12 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
-from steersman.cli.streams import typed_lines
+from steersman.cli.streams import printers, typed_lines
 
 
 class Alarm(Exception):
@@ -77,3 +78,22 @@ def test_a_signal_is_not_slept_through(monkeypatch: pytest.MonkeyPatch) -> None:
             os.close(keyboard)
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize(("error", "is_one"), [("out", True), ("error", False)])
+def test_what_goes_to_one_place_is_printed_in_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: str, is_one: bool
+) -> None:
+    """Where answer and notices go to one file, one thread writes both."""
+    with ExitStack() as stack:
+        for stream, name in (("stdout", "out"), ("stderr", error)):
+            file = stack.enter_context((tmp_path / name).open("a"))
+            monkeypatch.setattr(f"sys.{stream}", file)
+        out, err = printers()
+        for number in range(100):
+            (err if number % 2 else out).write(f"{number}\n")
+        out.close()
+        err.close()
+    assert (out is err) is is_one
+    if is_one:
+        assert (tmp_path / "out").read_text().split() == [str(number) for number in range(100)]
