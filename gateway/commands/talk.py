@@ -10,6 +10,7 @@ from ...journal.queue_record import ItemRecord
 from ...journal.record import StopRecord
 from ...machines import protocol as m
 from ...machines.disposition import Intent
+from ...ports.tools.text import counted
 from ..client import SessionClient
 from ..wording.formats import plain_words, sender, shortened
 from .command import Argument, Reply, Text, command
@@ -254,13 +255,15 @@ def _line(receipt: dict[str, Any]) -> str:
         at += f", step {receipt['step']}" if receipt["step"] else ""
         at += ")" if at else ""
         at += f", waits as {receipt['became']}" if receipt["became"] else ""
-        why = f": {receipt['why']}" if receipt["why"] else ""
+        why = f": {plain_words(receipt['why'])}" if receipt["why"] else ""
         text = shortened(" ".join(receipt["text"].split()))
         return f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{by}{why}  {text}"
-    killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
-    left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
-    told = ", ".join(receipt["told"]) or "nobody"
-    told += f", not {', '.join(receipt['spared'])}" if receipt["spared"] else ""
-    kept = f", kept {len(receipt['kept'])}" if receipt["kept"] else ""
-    ended = f"{receipt['state']} ({plain_words(receipt['cause'])})"
-    return f"{receipt['id']} {ended}{by}: told {told}{killed}{left}{kept}"
+    parts = [
+        f"reached {', '.join(receipt['told']) or 'nothing'}",
+        receipt["spared"] and f"left {', '.join(receipt['spared'])} at work",
+        receipt["killed"] and f"ended {counted(len(receipt['killed']), 'process')}",
+        receipt["survivors"] and f"could not end {', '.join(map(str, receipt['survivors']))}",
+        receipt["kept"] and f"held {counted(len(receipt['kept']), 'message')}",
+    ]
+    what = f"stop {receipt['state']} ({plain_words(receipt['cause'])})"
+    return f"{receipt['id']} {what}{by}: {'; '.join(filter(None, parts))}"

@@ -115,7 +115,8 @@ def _interrupt(data: dict[str, Any]) -> str:
     word = f' by the word "{routed["matched"]}"' if routed.get("matched") else ""
     when = " when the running tools have ended" if data["kind"] == "interrupt_planned" else ""
     turn = f" turn {data['turn']}" if data.get("turn") else ""
-    return f"an order to stop{turn}{when} ({order['cause']}){word}{_row(routed.get('rule', ''))}"
+    why = f"{plain_words(order['cause'])}){word}{_row(routed.get('rule', ''))}"
+    return f"an order to stop{turn}{when} ({why}"
 
 
 def _row(rule: str) -> str:

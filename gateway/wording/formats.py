@@ -32,9 +32,17 @@ def line_count(text: str) -> int:
     return text.count("\n") + bool(text and not text.endswith("\n"))
 
 
+_CODE_WORDS: Mapping[str, str] = {
+    "bare_word": "a word to stop",
+    "more_word": "a word to stop, in a message",
+    "budget": "a limit",
+    "parent_boundary": "parent",
+}
+
+
 def plain_words(code: str) -> str:
     """Write a name that programs read, such as `timed_out`, as words."""
-    return code.replace("_", " ")
+    return _CODE_WORDS.get(code) or code.replace("_", " ")
 
 
 def age(seconds: float) -> str:

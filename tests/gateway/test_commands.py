@@ -173,7 +173,11 @@ def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("reason", "shown"),
-    [("bare_word", "bare word"), ("no file a_b.py", "no file a_b.py")],
+    [
+        ("bare_word", "a word to stop"),
+        ("timed_out", "timed out"),
+        ("no file a_b.py", "no file a_b.py"),
+    ],
 )
 def test_why_a_subagent_ended_is_said_in_words(reason: str, shown: str) -> None:
     """A cause that programs read is written as words; a sentence stays as it is."""
