@@ -115,10 +115,12 @@ def given_in(name: str, task: str) -> dict[str, Any]:
 
 
 def chosen(options: Sequence[str], said: str) -> str | None:
-    """Return the option that an answer means, by its text or number; none if it means none."""
+    """Return the option that an answer means, by text, number or initial; none if it means none."""
     if not options:
         return said
     by_number = {str(number): option for number, option in enumerate(options, 1)}
     by_word = {option.casefold(): option for option in options}
     word = said.strip().casefold()
-    return by_word.get(word) or by_number.get(word)
+    by_initial = [option for option in options if option.casefold()[:1] == word]
+    initial = by_initial[0] if len(by_initial) == 1 else None
+    return by_word.get(word) or by_number.get(word) or initial

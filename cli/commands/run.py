@@ -20,7 +20,7 @@ from ...gateway.running import RunPlan, Works, config_of_run, go_on, plan_of
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
-from ...journal.revert_record import was_taken_back
+from ...journal.revert_record import OVER, was_taken_back
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
@@ -180,7 +180,7 @@ def _read(options: RunOptions, paths: Paths, folder: Path) -> tuple[RunPlan, Con
 
 
 def _resume(options: RunOptions, paths: Paths, folder: Path) -> int:
-    record, run = _find(options.resume, folder, Path(options.file).stem)
+    record, run, older = _find(options.resume, folder, Path(options.file).stem)
     known = {run.workflow.name, Path(run.workflow.file).stem}
     if options.file and Path(options.file).stem not in known:
         raise UsageError(
@@ -188,12 +188,16 @@ def _resume(options: RunOptions, paths: Paths, folder: Path) -> int:
             f"`steersman run --resume {record.id}` resumes it",
         )
     plan = plan_of(run.workflow)
-    is_over = run.state in RUN.final
-    if is_over or was_taken_back(record.reverts):
-        why = f"has {run.state} already" if is_over else "was reverted and cannot be resumed"
+    start = f"`{_start_command(plan)}` starts a new run"
+    if older:
+        start += f"; `steersman run --resume {older}` continues one that did not end"
+    if was_taken_back(record.reverts):
         raise SteersmanError(
-            f"run `{record.id}` {why}", f"`{_start_command(plan)}` starts a new run"
+            f"run `{record.id}` was reverted and cannot be resumed",
+            f"`steersman sessions revert {record.id} undo` gives it its changes back; {start}",
         )
+    if run.state in RUN.final:
+        raise SteersmanError(f"run `{record.id}` has {run.state} already", start)
     work = {
         "again": chosen_work(run, options.again or (), "--again"),
         "done": chosen_work(run, options.done or (), "--done"),
@@ -239,13 +243,18 @@ def _start_command(plan: RunPlan) -> str:
     return shlex.join(["steersman", "run", plan.spec.file, *given])
 
 
-def _find(name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
-    """Find a run: the newest of this folder, if there is one of this workflow, or by its id."""
+def _find(name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord, str]:
+    """Find a run: the newest of this folder, if there is one of this workflow, or by its id.
+
+    With the newest comes the id of the next newest that can be continued, if there is one.
+    """
+    older = ""
     with stored(os.environ) as store:
         rows = [row for row in store.sessions() if row.workflow and not row.parent]
         if name == "last":
             rows = [row for row in rows if row.folder == str(folder)]
             rows = [row for row in rows if row.workflow == workflow] or rows
+            older = next((row.session for row in rows[1:] if row.run not in OVER), "")
         if not rows:
             where = f" in `{folder}`" if name == "last" else ""
             raise UsageError(f"there is no run{where}", "`steersman run FILE` begins one")
@@ -260,7 +269,7 @@ def _find(name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRec
         apply(record, recovered(record), record.seq + 1, record.updated)
     if record.run is None:
         raise UsageError(f"session `{row.session}` is no run", "`steersman sessions list`")
-    return record, record.run
+    return record, record.run, older
 
 
 def _show(

@@ -71,9 +71,9 @@ def list_sessions(
     with_size: Annotated[bool, flag("--size", "Show the disk usage of each.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List sessions, newest first.
+    """List sessions: those that wait for a person, then the newest first.
 
-    Those that a program has open are always listed.
+    Those that a program has open are always listed; `last` is the newest, whatever waits.
 
     Example: steersman sessions list --json
     """

@@ -26,6 +26,7 @@ from .command import Argument, Reply, command
 
 GO_TO_ONE = "`/queue restore ID` goes to it and runs nothing, and then all commands are about it"
 RESUME_ONE = "`/queue resume ID` continues it"
+_SHORTEST_PREFIX = 4  # characters of an id that are meant as one
 WAYS = ("--merge", "--replace", "--keep")
 Merge = Annotated[bool, Argument("--merge")]
 Replace = Annotated[bool, Argument("--replace")]
@@ -87,6 +88,8 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     then none, too: the caller resumes the queue of that session.
     """
     is_number = session.isdecimal() and len(session) < SHORTEST_ID  # of a message
+    if len(session) >= _SHORTEST_PREFIX:  # but it may begin the id of what was announced
+        is_number &= not any(one.row.session.startswith(session) for one in _announced(client))
     found = _meant(client, "" if is_number else session, RESUME_ONE)
     if found is None or isinstance(found, Reply):
         return found

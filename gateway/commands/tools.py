@@ -87,7 +87,11 @@ def skills(client: SessionClient) -> Reply:
         for one in data["skills"]
     ]
     lines += [f"left out: {fault}" for fault in data["left_out"]]
-    return Reply(data=data, text="\n".join(lines) or "There are no skills: docs/prompts.md.")
+    return Reply(
+        data=data,
+        text="\n".join(lines)
+        or "There are no skills. They are files `.steersman/skills/NAME/SKILL.md`.",
+    )
 
 
 @command("mcp", "settings", "Show the session's MCP servers and what they offer.", is_shared=True)

@@ -37,7 +37,12 @@ def of_child(
             child = record.children[entry.child]
             return [
                 c.ChildStartedEvent(
-                    type="child_started", **at, name=child.name, task=child.task, resumed=True
+                    type="child_started",
+                    **at,
+                    name=child.name,
+                    task=child.task,
+                    id=child.session,
+                    resumed=True,
                 )
             ]
         case e.ChildInterrupted() | e.ChildEnded():

@@ -703,7 +703,7 @@ class VerdictEvent(VerdictView, Stamp):
 
 
 class ChildStartedEvent(Stamp):
-    """Sent when a subagent begins, or goes on: then with `name`, `task` and `resumed` alone."""
+    """Sent when a subagent begins, or goes on: then with `name`, `task`, `id` and `resumed` alone."""
 
     type: Literal["child_started"]
     name: str  # the subagent's name

@@ -189,7 +189,8 @@ def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) 
     assert [(agent["name"], agent["state"]) for agent in agents] == [("kid", "interrupted")]
     assert len(server.requests) == asked
     again.send("/queue resume")
-    assert again.wait("child_started")["resumed"]
+    resumed = again.wait("child_started")
+    assert (resumed["resumed"], resumed["id"]) == (True, agents[0]["id"])
     assert again.wait("child_ended")["status"] == "completed"
     again.wait("turn_ended", status="completed", session=session)
     assert again.close() == 0

@@ -32,7 +32,11 @@ def test_a_review_ends_with_a_verdict(place: Place, serve: Any) -> None:
     )
     states, ended = run(place, "review")
     assert (ended["status"], set(states.values())) == ("succeeded", {"done"})
-    assert ended["output"] == "a.py:1 is wrong"
+    assert ended["output"].split("\n") == [
+        "a.py:1 is wrong",
+        "",
+        "It should not be merged yet: x is wrong",
+    ]
 
 
 @pytest.mark.parametrize(("verdict", "said"), [("done", "it is so"), ("continue", "it is better")])
