@@ -1,13 +1,27 @@
 """What a message does that comes while the agent works, in each busy mode and by explicit choice."""
 
+import json
+from typing import Any
+
 import pytest
 from support.driver import Gate, Place
-from support.model_server import ModelServer, Text, Tools
+from support.model_server import ModelServer, Stall, Text, Tools
 
 
 def mode(name: str) -> str:
     """The configuration line of a busy mode."""
     return f'busy_input_mode = "{name}"'
+
+
+def test_lines_are_taken_in_their_order(place: Place, serve: Any) -> None:
+    """A steer and a message that stops have ways of their own; neither overtakes the line before it."""
+    serve(Stall("One "), Text("Done.", times=0))
+    lines = [f"line {number}" for number in range(4)]
+    lines[1:1] = ["please stop here"]
+    ran = place.run("chat", "go", "--json", said="\n".join(lines))
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    said = [event["text"] for event in events if event["type"] == "accepted"]
+    assert said == ["go", *lines]
 
 
 def last_message(server: ModelServer, request: int) -> tuple[str, str]:

@@ -116,6 +116,8 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
     chat = place.chat()
     chat.completes("hi")
     assert chat.close() == 0
+    serve(Tools([{**call, "arguments": {"command": "echo more > made"}}]), Text("Made."))
+    assert place.run("chat", "--yes", "more").returncode == 0
     told = place.run("sessions", "audit", "--json")
     acts = [
         (act["who"], act["act"], act["what"], act["rule"])
@@ -130,9 +132,11 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
         ("agent assistant", "call", "shell echo made > made", ""),
         ("phone", "settings", "mode=plan", ""),
         ("owner", "turn", "hi", "run"),
+        ("owner", "turn", "more", "run"),
+        ("agent assistant", "call", "shell echo more > made", '--yes, for * "*": ask'),
     ]
     agents = place.run("sessions", "audit", "--who", "agent *", "--json")
-    assert [act["act"] for act in json.loads(agents.stdout)["acts"]] == ["question", "call"]
+    assert [act["act"] for act in json.loads(agents.stdout)["acts"]] == ["question", "call", "call"]
     since = place.run("sessions", "audit", "--since", "2999-01-01", "--json")
     assert json.loads(since.stdout) == {"acts": []}
     of_one = json.loads(place.run("sessions", "audit", session, "--json").stdout)["acts"]

@@ -20,6 +20,7 @@ name = "halting"
 id = "wait"
 run = ["sh", "-c", '''{command}''']
 """
+SHORT = '[[step]]\nid = "one"\nrun = ["true"]\n'
 BROKEN = """
 [workflow]
 name = "broken"
@@ -184,7 +185,24 @@ def test_a_run_that_died_is_offered_until_it_is_taken_back(place: Place, gate: G
     assert place.run("sessions", "revert", "last").returncode == 0
     listed = place.run("sessions", "list")
     assert ("reverted" in listed.stdout, "run --resume" in listed.stderr) == (True, False)
-    assert place.run("run", "--resume", "last").returncode == 1
+    over = place.run("run", "--resume", "last")
+    assert (over.returncode, "was reverted and cannot be resumed" in over.stderr) == (1, True)
+    assert re.search(r"`steersman sessions revert \w+ undo` gives it its changes back", over.stderr)
+
+
+def test_a_run_that_died_is_named_where_a_newer_one_is_over(place: Place, gate: Gate) -> None:
+    """`--resume last` means the newest; it starts no older one unasked, and says that there is one."""
+    (place.folder / "halting.toml").write_text(STOPPED.format(command=gate.command))
+    (place.folder / "short.toml").write_text(SHORT)
+    job = place.start("run", "halting.toml")
+    gate.wait()
+    job.kill()
+    finish(job)
+    died = place.stored()["id"]
+    assert place.run("run", "short.toml").returncode == 0
+    over = place.run("run", "--resume", "last")
+    assert (over.returncode, "has succeeded already" in over.stderr) == (1, True)
+    assert f"`steersman run --resume {died}` continues one that did not end" in over.stderr
 
 
 def test_a_run_is_taken_back_while_it_works(place: Place, gate: Gate) -> None:

@@ -22,6 +22,8 @@ def test_a_limit_stops_and_holds_and_more_can_be_granted(place: Place, serve) ->
     assert "/limits more" in error["hint"]
     assert chat.wait("interrupted")["cause"] == "budget"
     chat.wait("stopped")
+    shown = place.run("sessions", "show", chat.session).stdout
+    assert "[Interrupted: a limit was reached.]" in shown
     held = chat.ask("/queue")["data"]
     assert held["state"] == "held"
     assert [item["text"] for item in held["items"]] == ["three", "later"]
