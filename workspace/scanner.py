@@ -421,7 +421,9 @@ class WorkspaceScanner:
             side.note_mode(path, mode)
             self._recent[path] = mode
         side.loose = pending.loose
-        side.folders, side.nested = found.folders, found.nested
+        emptied = {parent for path in found.deleted for parent in parents(path)}
+        left = {path for path in emptied if is_folder(self._git.top / path)}
+        side.folders, side.nested = sorted({*found.folders, *left}), found.nested
         save_side(self._side_file, side)
         known = [path for path in pending.gone if found.dirty.get(path) is not None]
         self._update(pending.there, known)

@@ -229,6 +229,23 @@ def test_changes_by_others_are_named(folder: Path, agent: Agent) -> None:
     assert agent.revert().is_original
 
 
+@KINDS
+def test_a_folder_that_a_person_emptied_stays(tmp_path: Path, folder: Path, kind: str) -> None:
+    """Its files were known before the turn; that it is empty now is no change of the agent."""
+    fill(folder, kind)
+    (folder / "mine/deep").mkdir(parents=True)
+    (folder / "mine/deep/f").write_text("1")
+    agent = Agent(tmp_path / "state", folder)
+    agent.command(lambda: sh("echo 1 > first")(folder))
+    (folder / "mine/deep/f").unlink()
+    agent.write("own.txt", b"1", "t2")
+    agent.command(lambda: sh("echo 1 > second")(folder), "t2")
+    done = agent.revert()
+    assert {*done.restored} == {"own.txt", "second"}
+    assert done.is_original
+    assert (folder / "mine/deep").is_dir()
+
+
 def test_what_others_put_back_is_no_change(folder: Path, agent: Agent) -> None:
     """A file that came and went, and one that was written and has its content again."""
     (folder / "a").write_text("0")
