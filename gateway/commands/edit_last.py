@@ -144,7 +144,8 @@ def _send_again(
     item = _say(client, text, prompt, last, "steer" if is_steer else SENT_AGAIN)
     if item is None:
         return _refused(f"session `{client.session}` takes no message; it has what was said before")
-    is_held = queue.state == "held" or any(item.state == "interrupted" for item in queue.live())
+    is_cut_off = any(item.state == "interrupted" for item in queue.live()) or bool(queue.aside())
+    is_held = queue.state == "held" or is_cut_off
     if moved and not is_held:
         client.ask(m.QueueChange(op="release"))
     elif moved and is_steer:

@@ -375,7 +375,7 @@ def move_here(
             items = [
                 m.ImportedItem(
                     said=replace(item.said, client_id=""),
-                    is_interrupted=item.state == "interrupted",
+                    is_interrupted=item.state in ("interrupted", "superseded", "unanswered"),
                     progress=dict(item.progress) if item.progress else None,
                     is_steer=item.is_steer,
                 )

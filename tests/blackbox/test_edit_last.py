@@ -5,7 +5,7 @@ import json
 import pytest
 from support.driver import Chat, Place
 from support.model_behaviours import Door
-from support.model_server import Hang, Text, Tools
+from support.model_server import Hang, Stall, Text, Tools
 
 checks_data = pytest.mark.checks_data
 
@@ -86,6 +86,25 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
     assert chat.close() == 0
     left = place.run("queue", "list", "--session", first, "--json")
     assert json.loads(left.stdout)["items"] == []
+
+
+def test_what_a_message_replaced_is_not_begun_in_the_other_session(place: Place, serve) -> None:
+    """It was stopped, and comes along as that: nothing of it runs until a person resumes it."""
+    top = 'busy_input_mode = "interrupt"'
+    server = serve(Stall("One "), Text("Two."), Text("Three.", times=0), top=top)
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("text")
+    chat.completes("second")
+    edited = chat.ask("/edit-last third")
+    assert "What waited is #1 here, held." in edited["text"]
+    chat.wait("turn_ended", status="completed")
+    listed = chat.ask("/queue")["data"]
+    assert [(item["text"], item["state"]) for item in listed["items"]] == [("first", "interrupted")]
+    assert len(server.requests) == 3
+    assert chat.ask("/queue resume")["data"]["number"] == listed["items"][0]["number"]
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
 
 
 def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> None:
