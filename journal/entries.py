@@ -350,10 +350,14 @@ class Deferred(QueueEntry):
 
 
 class Withdrawn(QueueEntry, NoEvent):
-    """A person took a message back. `children` have it as a steer, and give it back when they go on."""
+    """A person took a message back. `children` have it as a steer, and give it back when they go on.
+
+    `moved_to`: it is not gone, but in that session.
+    """
 
     item: str
     children: tuple[str, ...] = ()
+    moved_to: str = ""
 
 
 class EditBegun(QueueEntry, NoEvent):

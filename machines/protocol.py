@@ -218,7 +218,8 @@ class QueueChange(Request):
 
     `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
     or empty for what is at work; the session finds out `for_children`. `editor` is the client in which
-    a person begins to edit message `number`, or stops; without a number all that it edits.
+    a person begins to edit message `number`, or stops; without a number all that it edits. `moved_to`:
+    the session that has the messages now.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -241,6 +242,7 @@ class QueueChange(Request):
     to: str = ""
     for_children: tuple[str, ...] = ()
     editor: str = ""
+    moved_to: str = ""
 
 
 class ImportedItem(Value):

@@ -217,9 +217,9 @@ def withdraw(record: QueueRecord, number: int | None) -> Decision:
     return Decision(reply=reply, entries=(withdrawn(item),))
 
 
-def withdrawn(item: ItemRecord) -> e.Withdrawn:
+def withdrawn(item: ItemRecord, moved_to: str = "") -> e.Withdrawn:
     """Take a message back, also from the children that have it and do not work."""
-    return e.Withdrawn(item=item.id, children=tuple(item.for_children))
+    return e.Withdrawn(item=item.id, children=tuple(item.for_children), moved_to=moved_to)
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:

@@ -216,12 +216,16 @@ def show_receipt(receipt: ReceiptEvent, *, as_json: bool) -> int:
 
 
 _SLASH = lazy_pattern(
-    r"(?<![\w/.-])`?/([a-z][a-z-]*)(?: ([a-z]+))?((?: [A-Z0-9]+)*)`?(?![\w/`-]| there)"
+    r"(?<![\w/.`-])/([a-z][a-z-]*)(?: ([a-z]+))?((?: [A-Z0-9]+)*)(?![\w/`-]| there)"
+    r"|`/([a-z][a-z-]*)(?: ([a-z]+))?((?: [^`\n]{1,80})?)`(?! there)"
 )
 """A slash command as a text for people names it: its name, perhaps a verb, what is to be filled in.
 
 One that is to be typed `there` is not meant.
 """
+_ALIKE = ("goal", "queue resume", "queue discard")
+"""Commands of the command line that are written by hand, and do the same."""
+_NAMES_ONE = lazy_pattern(r" (?:ID|[0-9a-f]{4,})\b")
 
 
 def in_shell(text: str, session: str) -> str:
@@ -230,19 +234,23 @@ def in_shell(text: str, session: str) -> str:
 
 
 def _in_shell(session: str, found: re.Match[str]) -> str:
-    family, verb, rest = found[1], found[2] or "", found[3]
+    family, verb, rest = (found[at] or found[at + 3] or "" for at in (1, 2, 3))
     declared = COMMANDS.built_in.get(family)
     is_verb = declared is not None and verb in declared.verbs
     name, behind = (f"{family} {verb}", "") if is_verb else (family, verb and f" {verb}")
     own = EXCEPTIONS.get(name, (name,))[0]
-    is_like = own == name if " " in name else own.startswith(f"{name} ")
-    of = f" --session {session}" if family in ("goal", "queue") else ""
-    command = f"{own}{rest}{of}"
-    return f"`steersman {command}`{behind}" if " " in own and is_like else found[0]
+    if " " not in own or (name in EXCEPTIONS and name not in _ALIKE):
+        return found[0]
+    has_option = family in ("goal", "queue") and not _NAMES_ONE.search(rest)
+    command = f"{own}{rest}{f' --session {session}' if has_option else ''}"
+    return f"`steersman {command}`{behind}"
 
 
 def _words(receipt: ReceiptEvent) -> str:
     match receipt["type"]:
+        case "result" if receipt["data"].get("reason") == "several":
+            *listed, _ = receipt["text"].splitlines()
+            return "\n".join((*listed, "Say which one by its id: `--session ID`."))
         case "result":
             return in_shell(receipt["text"], receipt["session"]) or "Done."
         case "rejected":

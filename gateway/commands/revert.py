@@ -165,7 +165,10 @@ def _turn(client: SessionClient, name: str) -> str:
     made, before = record.turns_made, record.turns_before
     if 1 <= int(number) <= before:
         origin = record.forked_from.partition("@")[0]
-        raise ValueError(f"t{int(number)} is a turn of session {origin}, which this one continues")
+        there = f"`steersman sessions diff {origin} t{int(number)}` shows its changes"
+        raise ValueError(
+            f"t{int(number)} is a turn of session {origin}, which this one continues: {there}"
+        )
     if not 1 <= int(number) <= made:
         newest = f"the newest is t{made}" if made else "this session has had none"
         raise ValueError(f"there is no turn t{number}: {newest}")

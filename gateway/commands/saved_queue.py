@@ -130,7 +130,8 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     names = answer.get("children", [])
     what = [counted(len(gone), "item")] if gone else []
     what += [f"the stopped {', '.join(names)}"] if names else []
-    text = f"Discarded {' and '.join(what)}." if what else "Nothing is saved."
+    nothing = f"Nothing is saved here.{kept_elsewhere(client, 'discard', 'deletes')}"
+    text = f"Discarded {' and '.join(what)}." if what else nothing
     text = removed_text(text, before, gone)
     return Reply(data={"withdrawn": gone} | ({"children": names} if names else {}), text=text)
 
@@ -280,24 +281,26 @@ def saved_here(client: SessionClient) -> Saved | Reply | None:
     return None if client.queue()["items"] else _meant(client, "")
 
 
-def kept_elsewhere(client: SessionClient) -> str:
+def kept_elsewhere(client: SessionClient, verb: str = "restore", does: str = "brings") -> str:
     """Say which sessions of the folder have a saved queue, behind the answer that nothing is here.
 
-    Something was said here since that was announced; empty if there is none.
+    Something was said here since that was announced; empty if there is none. `verb` is what is typed for
+    one of them, and what it `does`.
     """
+    here = " here" if verb == "restore" else ""
     if not client.can_switch:
         return ""
-    here = client.host.upkeep.saved_queues.here(client.describe().folder)
-    saved = [one for one in here if not one.row.workflow]
+    folder = client.describe().folder
+    saved = [one for one in client.host.upkeep.saved_queues.here(folder) if not one.row.workflow]
     if not saved:
         return ""
     if len(saved) > 1:
         names = path_names([one.row.session for one in saved])
-        return f" Sessions {names} have saved queues: `/queue restore ID` brings one here."
+        return f" Sessions {names} have saved queues: `/queue {verb} ID` {does} one{here}."
     found = saved[0]
     name, count = found.row.session, counted(len(found.items), "item")
     what = "it" if len(found.items) == 1 else "them"
-    return f" Session {name} has {count} saved: `/queue restore {name}` brings {what} here."
+    return f" Session {name} has {count} saved: `/queue {verb} {name}` {does} {what}{here}."
 
 
 def change(client: SessionClient, message: m.QueueChange) -> dict[str, Any]:
@@ -390,7 +393,7 @@ def move_here(
             if taken.ok:
                 for item in replaced:
                     client.ask(m.QueueChange(op="withdraw", number=item["number"]))
-                ask(m.QueueChange(op="clear"))
+                ask(m.QueueChange(op="clear", moved_to=client.session))
             if taken.ok and replaced:
                 return replace(taken, text=f"{taken.text} Removed: {_brief(replaced)}.")
             return taken

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import Any, NotRequired, TypedDict
 
 from ...journal.history import record_at, seq_at
-from ...journal.queue_record import AT_REST, NOT_YET, ItemRecord
+from ...journal.queue_record import AT_REST, MOVED, NOT_YET, ItemRecord
 from ...journal.record import SessionRecord, StopRecord
 from ...journal.revert_record import OVER, result_of
 from ...journal.store import SessionRow, Store, StoredEntry
@@ -85,6 +85,8 @@ def sentence(data: dict[str, Any]) -> str:
             return f'edited: "{_short(data["said"]["text"])}"'
         case "interrupt_requested" | "interrupt_planned":
             return _interrupt(data)
+        case "withdrawn" if data.get("moved_to"):
+            return f"{MOVED}{data['moved_to']}"
         case "turn_started":
             again = f", going on from {data['resumes']}" if data.get("resumes") else ""
             return f"turn {data['turn']} began with it{again}"
@@ -182,6 +184,8 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
             return _steered(record, item, is_owned)
         case "done":
             return f"It was answered by turn {item.turn}.", ""
+        case "failed" | "withdrawn" if item.why.startswith(MOVED):
+            return f"It was {item.why}.", ""
         case "failed":
             turn = record.turns.get(item.turn)
             reason = turn.reason if turn is not None else item.why

@@ -143,7 +143,9 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     assert "There is nothing to revert." in chat.ask("/revert")["text"]
     back = f"`steersman sessions revert {done['data']['left']}`"
     assert chat.wait("notice", text=lambda text: text.endswith(f"continues: {back}."))
-    whose = f"t1 is a turn of session {done['data']['left']}, which this one continues."
+    first = done["data"]["left"]
+    shows = f"`steersman sessions diff {first} t1` shows its changes"
+    whose = f"t1 is a turn of session {first}, which this one continues: {shows}."
     assert chat.ask("/diff t1")["text"] == whose
     assert chat.seen("turn_started")[-1]["turn"] == "t3"  # a call of a turn has one id in both
     assert chat.close() == 0

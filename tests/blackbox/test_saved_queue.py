@@ -115,13 +115,18 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     chat = place.chat()
     chat.send("hi")
     chat.wait("turn_ended")
-    assert chat.ask("/queue discard")["data"] == {"withdrawn": []}  # this session's, from now on
+    nothing = chat.ask("/queue discard")
+    assert nothing["data"] == {"withdrawn": []}  # this session's, from now on
+    assert f"`/queue discard {old}` deletes them." in nothing["text"]
     saved = chat.ask("/queue restore --list")["data"]["saved"]
     assert [(row["session"], len(row["items"])) for row in saved] == [(old, 2)]
     assert chat.ask(f"/queue restore {old[:6]}")["data"]["restored"] == 2
     data = chat.ask("/queue restore")["data"]
     assert (data["state"], [item["text"] for item in data["items"]]) == ("held", ["one", "two"])
     assert chat.ask("/queue restore --list")["data"]["saved"] == []
+    told = place.run("why", old, "1").stdout
+    assert f"moved to session {chat.session}" in told
+    assert "send it again" not in told
 
     place.run("queue", "add", "three", "--session", old)
     asked = chat.ask(f"/queue restore {old}")
