@@ -22,6 +22,7 @@ from ...workflows.paths import Paths
 from .installation import Change, Installation
 
 _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
+_COLUMNS = ("agent", "state", "ends_by", "config")
 
 hooks = group("hooks", "steersman hooks install claude")
 
@@ -47,18 +48,7 @@ def hooks_list(as_json: Json = False) -> int:
         show_document({"hooks": views})
         return 0
     redactor = redactor_of(os.environ)
-    cells = [
-        tuple(
-            redactor.line(str(text))
-            for text in (
-                view["agent"],
-                view["state"],
-                view["ends_by"],
-                view["config"],
-            )
-        )
-        for view in views
-    ]
+    cells = [tuple(redactor.line(str(view[key])) for key in _COLUMNS) for view in views]
     show_table(_HEAD, cells)
     for view in views:
         if view["error"]:
@@ -175,7 +165,7 @@ def _show(changes: list[Change]) -> int:
 
 
 def _view(agent: AgentDefinition, installation: Installation) -> dict[str, Any]:
-    state, error = "", ""
+    error = ""
     try:
         state = installation.status()
     except ConfigError as problem:
