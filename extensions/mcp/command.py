@@ -76,11 +76,9 @@ def list_servers(as_json: Json = False) -> int:
         hint = "`[mcp.NAME]` in config.toml adds one, `steersman mcp import FILE` those of others"
         show_either({"servers": []}, f"No MCP server is configured here: {hint}.", as_json)
         return 0
-    try:
-        from .client import statuses
-        from .session_servers import mcp_server
-    except ImportError:
-        raise ToolError("the package `mcp` is missing", how_to_install("mcp")) from None
+    from .client import statuses
+    from .session_servers import mcp_server
+
     storage = storage_of(paths, os.environ)
     if not as_json:
         warn(f"Starting {', '.join(config.mcp)}.")

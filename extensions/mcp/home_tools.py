@@ -185,18 +185,19 @@ class HomeTools:
     def list_queue(self, session: str = "last") -> Json:
         """List the running and waiting messages of a session."""
         with stored(self._environ) as store:
-            return self._shown(stored_queue(store, self._find(store, session)))
+            return self._shown(stored_queue(store, named_session(store, session, self._folder)))
 
     def inspect(self, session: str = "last", form: Literal["tree", "json"] = "tree") -> Any:
         """Show the state of a session: its turn, calls, open questions, queue, subagents and goal."""
         with stored(self._environ) as store:
-            data = self._shown(dump_now(self._environ, store, self._find(store, session)))
+            row = named_session(store, session, self._folder)
+            data = self._shown(dump_now(self._environ, store, row))
         return data if form == "json" else printed(data, form, {"NO_COLOR": "1"})
 
     def why(self, message: str, session: str = "last") -> Json:
         """Tell the history of one message, by its number or id, and why it waits."""
         with stored(self._environ) as store:
-            row = self._find(store, session)
+            row = named_session(store, session, self._folder)
             is_owned = store.is_owned(row.session)
             story, _ = story_of(store, row, message, self._redactor, is_owned=is_owned)
         return self._shown(story)
@@ -222,7 +223,7 @@ class HomeTools:
         run.on_end(woken.set)
         _calling.get().on_leave(woken.set)
         woken.wait(wait)
-        return self._shown({"session": run.session, **run.view()})
+        return self._shown({"session": run.session, **run.result})
 
     # How they do it -------------------------------------------------------------------------------
 
@@ -231,7 +232,7 @@ class HomeTools:
             raise UsageError("there is no message to send")
         key = f"k-{secrets.token_hex(8)}"
         with stored(self._environ) as store:
-            row = self._find(store, session)
+            row = named_session(store, session, self._folder)
 
             def say() -> ReceiptEvent:
                 receipt = self._remote(store, row).say(text, how, is_plain=True, key=key)
@@ -258,7 +259,7 @@ class HomeTools:
 
     def _command(self, session: str, call: CommandCall) -> Json:
         with stored(self._environ) as store:
-            row = self._find(store, session)
+            row = named_session(store, session, self._folder)
             result = self._remote(store, row).run(call)
         if result["type"] != "result":
             raise SteersmanError("the session did not answer")
@@ -269,10 +270,6 @@ class HomeTools:
     def _remote(self, store: Store, row: SessionRow) -> RemoteSession:
         reach = SessionReach(self._paths, self._environ, store)
         return reach.remote(row.session, user=_calling.get().user)
-
-    def _find(self, store: Store, name: str) -> SessionRow:
-        """Find a session; `last` is the newest of this folder, else the newest. Raises `UsageError`."""
-        return named_session(store, name, self._folder)
 
     def _shown(self, data: Any) -> Json:
         """Take secrets and terminal escapes out of data."""
@@ -345,7 +342,10 @@ class _Awaited:
 
 
 class _Run:
-    """One run of a workflow, in a host of its own, which is closed at its end."""
+    """One run of a workflow, in a host of its own, which is closed at its end.
+
+    `result` is how it ended, or that it runs.
+    """
 
     def __init__(
         self,
@@ -365,7 +365,7 @@ class _Run:
         plan, config = read_run(str(path), texts, folder, paths, environ)
         self.report: Callable[[float, float, str], None] = lambda _done, _total, _note: None
         self._on_end: list[Callable[[], None]] = []
-        self._result: Json = {"status": "running", "steps": []}
+        self.result: Json = {"status": "running", "steps": []}
         self._total = len(plan.spec.steps)
         self._done: set[str] = set()
         self._name = plan.spec.name
@@ -389,10 +389,6 @@ class _Run:
         if not self.is_open:
             wake()
 
-    def view(self) -> Json:
-        """Return how it ended, or that it runs."""
-        return dict(self._result)
-
     def close(self) -> None:
         """Leave the run; one that is not over is interrupted first. Idempotent."""
         with self._closing:
@@ -407,7 +403,7 @@ class _Run:
                 self._done.add(event["step"])
             self.report(len(self._done), self._total, f"{event['step']}: {event['state']}")
         elif event["type"] == "run_ended" and "parent" not in event:
-            self._result = {
+            self.result = {
                 "status": event["status"],
                 "reason": event.get("reason", ""),
                 "output": event.get("output", ""),
