@@ -96,8 +96,8 @@ class MethodsV2:
             "session/replace_inject": self._replace,
             "tool_call/cancel": self._not_alone,
             "terminal/cancel": self._not_alone,
-            "auth/login": self._login,
-            "auth/logout": self._login,
+            "auth/login": self._agent.login,
+            "auth/logout": self._agent.login,
         }
 
     async def __call__(self, method: str, params: Any, is_notification: bool) -> Any:
@@ -242,9 +242,6 @@ class MethodsV2:
         return session, item.number
 
     # What there is not ----------------------------------------------------------------------------
-
-    async def _login(self, given: Params) -> Params:
-        return await self._agent.login(given)
 
     async def _not_alone(self, given: Params) -> Params:
         raise RequestError(

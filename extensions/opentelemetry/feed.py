@@ -102,11 +102,10 @@ class Telemetry:
         redactor: Redactor,
         report: Callable[[str], None],
     ) -> None:
-        self._endpoint = config.telemetry.endpoint
-        self._headers = headers_of(config, environ)
         self._redactor = redactor
         self._report = report
-        self._export = _Export(self._endpoint, self._headers, self._complain)
+        headers = headers_of(config, environ)
+        self._export = _Export(config.telemetry.endpoint, headers, self._complain)
         self._translations = Translations(store, config, redactor)
         self._traces: dict[str, SessionTrace] = {}
         self._arrived: deque[_Entry] = deque()
