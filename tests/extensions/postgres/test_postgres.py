@@ -55,15 +55,26 @@ def wire(postgres_server: PostgresServer) -> Iterator[CutWire]:
 
 
 class Writing:
-    """A writer whose results are kept in order, by the number that was submitted."""
+    """A session that the node `n1` owns, and a writer whose results are kept by the entry's number."""
 
-    def __init__(self, store: PostgresStore, patience: float = COMMIT_TIMEOUT) -> None:
+    def __init__(
+        self, store: PostgresStore, make: Any, session: str = "s1", patience: float = COMMIT_TIMEOUT
+    ) -> None:
+        store.create(make.row(session))
+        lease = store.claim(session, "n1")
+        assert lease is not None
+        self.lease = lease
         self.results: dict[int, Result] = {}
         self.writer = Writer[int](store, lambda results: self.results.update(results), patience)
+        self._make = make
 
-    def write(self, make: Any, lease: Lease, seq: int) -> Result:
+    def submit(self, seq: int) -> None:
+        """Submit a commit of one entry."""
+        self.writer.submit(self._make.commit(self.lease, seq, seq), seq)
+
+    def write(self, seq: int) -> Result:
         """Commit one entry and wait for its result."""
-        self.writer.submit(make.commit(lease, seq, seq), seq)
+        self.submit(seq)
         self.writer.flush()
         return self.results[seq]
 
@@ -74,13 +85,17 @@ def through(url: str, wire: CutWire) -> str:
     return f"postgresql://postgres@127.0.0.1:{wire.port}/postgres?schema={schema}"
 
 
+def either(primary: PostgresServer, replica: PostgresServer) -> str:
+    """Return the address of a home at the one of two servers that takes writes."""
+    folders = f"{primary.folder},{replica.folder}"
+    return primary.url("home", host=folders, target_session_attrs="read-write")
+
+
 def exercise(store: PostgresStore, make: Any, session: str) -> None:
     """Do one of each thing that writes, as if no connection could be lost."""
-    store.create(make.row(session))
-    lease = store.claim(session, "n1")
-    assert lease is not None
-    writing = Writing(store)
-    assert writing.write(make, lease, 1) is True
+    writing = Writing(store, make, session)
+    lease = writing.lease
+    assert writing.write(1) is True
     first = store.post(session, 1, {"n": 1}, "key")
     second = store.post(session, 1, {"n": 2})
     writing.writer.submit(make.commit(lease, 2, 3, consumed=(first,)), 2)
@@ -121,15 +136,13 @@ def test_terminated_connections_are_made_again(postgres_server, postgres_url, op
     """The server ends both connections: the next commit is durable, and the session is still owned."""
     lasting = {"lease": seconds(60)}  # connections are made again within a 20th of it
     store, other = opened(postgres_url, **lasting), opened(postgres_url, **lasting)
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store)
+    writing = Writing(store, make)
     for seq in range(1, 6):
         postgres_server.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE application_name = 'steersman' AND pid <> pg_backend_pid()"
         )
-        assert writing.write(make, lease, seq) is True
+        assert writing.write(seq) is True
         assert other.claim("s1", "n2") is None
     writing.writer.close()
     assert store.epoch("s1") == 1
@@ -158,20 +171,18 @@ def test_a_server_that_restarts_is_ridden_out(own_server, opened, make, how):
     url = server.url("home")
     PostgresStore.make_home(url)
     store, other = opened(url), opened(url)
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store)
-    assert writing.write(make, lease, 1) is True
+    writing = Writing(store, make)
+    assert writing.write(1) is True
     if how == signal.SIGKILL:
         server.kill()
     else:
         server.stop()
-    writing.writer.submit(make.commit(lease, 2, 2), 2)
+    writing.submit(2)
     server.start()
     writing.writer.flush()
     assert writing.results[2] is True
     assert other.claim("s1", "n2") is None
-    assert writing.write(make, lease, 3) is True
+    assert writing.write(3) is True
     writing.writer.close()
 
 
@@ -182,15 +193,13 @@ def test_a_server_that_stays_away_breaks_the_session(own_server, opened, make):
     url = server.url("home")
     PostgresStore.make_home(url)
     store = opened(url, fence=0.5)
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store)
+    writing = Writing(store, make)
     server.stop()
-    assert isinstance(writing.write(make, lease, 1), StoreFailed)
+    assert isinstance(writing.write(1), StoreFailed)
     server.start()
-    assert isinstance(writing.write(make, lease, 1), StoreFailed)
+    assert isinstance(writing.write(1), StoreFailed)
     writing.writer.resume()
-    assert writing.write(make, lease, 1) is True
+    assert writing.write(1) is True
     writing.writer.close()
 
 
@@ -200,26 +209,20 @@ def test_a_replica_takes_over_without_a_loss(own_server, opened, make):
     replica = own_server().copy_of(primary, "replica")
     primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
     primary.execute("SELECT pg_reload_conf()")
-    url = primary.url(
-        "home",
-        host=f"{primary.folder},{replica.folder}",
-        target_session_attrs="read-write",
-    )
+    url = either(primary, replica)
     PostgresStore.make_home(url)
     store = opened(url, fence=seconds(30), lease=seconds(60))
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store)
+    writing = Writing(store, make)
     for seq in range(1, 20):
-        assert writing.write(make, lease, seq) is True
+        assert writing.write(seq) is True
     began = time.monotonic()
     primary.kill()
-    writing.writer.submit(make.commit(lease, 20, 20), 20)
+    writing.submit(20)
     replica.execute("SELECT pg_promote(wait => false)")
     writing.writer.flush()
     assert writing.results[20] is True
     print(f"the commit during the failover took {time.monotonic() - began:.2f} s")
-    assert writing.write(make, lease, 21) is True
+    assert writing.write(21) is True
     writing.writer.close()
     assert [entry.seq for entry in store.entries("s1")] == list(range(1, 22))
     assert store.epoch("s1") == 1
@@ -239,18 +242,16 @@ def test_a_primary_without_its_replica_breaks_the_session(own_server, opened, ma
     url = primary.url("home")
     PostgresStore.make_home(url)
     store = opened(url, fence=1.0, lease=2.0)
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store, patience=2.0)
-    assert writing.write(make, lease, 1) is True
+    writing = Writing(store, make, patience=2.0)
+    assert writing.write(1) is True
     replica.kill()
-    assert isinstance(writing.write(make, lease, 2), StoreError)
-    assert isinstance(writing.write(make, lease, 3), StoreError)
+    assert isinstance(writing.write(2), StoreError)
+    assert isinstance(writing.write(3), StoreError)
     primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
     primary.execute("SELECT pg_reload_conf()")
     writing.writer.resume()
     wait_until(lambda: store.row("s1").seq == 2)
-    assert writing.write(make, lease, 3) is True
+    assert writing.write(3) is True
     writing.writer.close()
     assert [entry.seq for entry in store.entries("s1")] == [1, 2, 3]
 
@@ -260,26 +261,20 @@ def test_a_replica_that_was_behind_breaks_the_session_loudly(own_server, opened,
     """Entries that were acknowledged are gone with the primary: nothing is renumbered."""
     primary = own_server().make()
     replica = own_server().copy_of(primary, "replica")
-    url = primary.url(
-        "home",
-        host=f"{primary.folder},{replica.folder}",
-        target_session_attrs="read-write",
-    )
+    url = either(primary, replica)
     PostgresStore.make_home(url)
     store = opened(url, fence=seconds(30), lease=seconds(60))
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store)
-    assert writing.write(make, lease, 1) is True
+    writing = Writing(store, make)
+    assert writing.write(1) is True
     wait_until(lambda: replica.execute("SELECT count(*) FROM home.entries")[0][0] == 1)
     replica.execute("SELECT pg_wal_replay_pause()")
     replica.stop()
     (replica.data / "standby.signal").rename(replica.data / "kept")
-    assert writing.write(make, lease, 2) is True
-    assert writing.write(make, lease, 3) is True
+    assert writing.write(2) is True
+    assert writing.write(3) is True
     primary.kill()
     replica.start()
-    found = writing.write(make, lease, 4)
+    found = writing.write(4)
     assert isinstance(found, StoreError)
     assert [entry.seq for entry in store.entries("s1")] == [1]
     writing.writer.close()
@@ -299,14 +294,12 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def test_a_database_without_room_says_so(postgres_server, postgres_url, opened, make):
     """A database that refuses writes is reported, and what was accepted stays; then writing goes on."""
     store = opened(postgres_url, fence=0.3)
-    store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    writing = Writing(store)
-    assert writing.write(make, lease, 1) is True
+    writing = Writing(store, make)
+    assert writing.write(1) is True
     postgres_server.execute("ALTER ROLE postgres SET default_transaction_read_only = on")
     try:
         store._line._drop()
-        found = writing.write(make, lease, 2)
+        found = writing.write(2)
         assert isinstance(found, StoreFailed)
         assert "read-only" in found.message
         assert [entry.seq for entry in store.entries("s1")] == [1]
@@ -314,7 +307,7 @@ def test_a_database_without_room_says_so(postgres_server, postgres_url, opened, 
         postgres_server.execute("ALTER ROLE postgres RESET default_transaction_read_only")
     writing.writer.resume()
     store._line._drop()
-    assert writing.write(make, lease, 2) is True
+    assert writing.write(2) is True
     writing.writer.close()
 
 
