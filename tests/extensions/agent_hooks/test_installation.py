@@ -2,18 +2,15 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from extensions.agent_hooks.conftest import Installed
 from msgspec.structs import replace
 
-from steersman.extensions.agent_hooks.installation import Installation
 from steersman.machines.errors import ConfigError, SteersmanError
 from steersman.workflows.agent_definition import AgentDefinition
-
-Installed = Callable[..., Installation]
 
 JSONC = """\
 {

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -81,11 +82,6 @@ async def listening(
             await asyncio.gather(listener.task, return_exceptions=True)
 
 
-async def in_thread(work: Callable[..., Any], *words: Any) -> Any:
-    """Do what a person does without holding up the loop."""
-    return await asyncio.to_thread(work, *words)
-
-
 def out(text: str, room: str = "#dev", **more: Any) -> Outgoing:
     """Return a message for a room."""
     return Outgoing(key=f"{room} {text}", room=room, text=text, **more)
@@ -97,7 +93,7 @@ async def test_people_are_read_and_answered(kind: str, serve: Serve, person: Per
     server = serve(kind)
     ann = person(server)
     async with listening(server) as (irc, listener):
-        await in_thread(ann.hears, "JOIN")
+        await to_thread(ann.hears, "JOIN")
         ann.say(
             "PRIVMSG #dev :hello \x02bold\x02 \x0304,01red\x0f",
             "NOTICE #dev :no",
@@ -117,8 +113,8 @@ async def test_people_are_read_and_answered(kind: str, serve: Serve, person: Per
         assert len({each.id for each in said}) == 3
         sent = [await irc.send(out("pong", mentions=sender)), await irc.send(out("hi", "ann"))]
         assert len(set(sent)) == 2
-        assert "PRIVMSG #dev :ann: pong" in await in_thread(ann.hears, "pong")
-        await in_thread(ann.hears, "hi")
+        assert "PRIVMSG #dev :ann: pong" in await to_thread(ann.hears, "pong")
+        await to_thread(ann.hears, "hi")
         ann.say("PRIVMSG #dev :last")
         assert (await listener.first(4))[3].text == "last"
         await irc.aclose()
@@ -131,7 +127,7 @@ async def test_one_line_stays_one_line(kind: str, serve: Serve, person: Person) 
     ann = person(server)
     async with listening(server) as (irc, _):
         await irc.send(out("a\r\nQUIT :gone\n\x01VERSION\x01\x00 @everyone <b>\x1b[31m\u202eb\x02"))
-        line = await in_thread(ann.hears, "a QUIT")
+        line = await to_thread(ann.hears, "a QUIT")
         assert line.endswith("a QUIT :gone VERSION @everyone <b>[31mb")
         for room in ("#dev\r\nQUIT", "#dev x", ":#dev", ""):
             with pytest.raises(NotSent):
@@ -152,7 +148,7 @@ async def test_a_line_of_the_greatest_length_arrives_whole(
     async with listening(server) as (irc, _):
         text = letter * (irc.limits.bytes // len(letter.encode()))
         await irc.send(out(text, mentions="n" * 32))
-        assert (await in_thread(ann.hears, "nnn")).endswith(f"{'n' * 32}: {text}")
+        assert (await to_thread(ann.hears, "nnn")).endswith(f"{'n' * 32}: {text}")
         with pytest.raises(NotSent, match="longer"):
             await irc.send(out("x" * 500))
 
@@ -175,11 +171,11 @@ async def test_nobody_takes_the_name_of_an_account(serve: Serve, person: Person)
     eve = person(server, "eve")
     async with listening(server) as (_, listener):
         ann.say("PRIVMSG #dev :one", "NICK anna")
-        await in_thread(ann.hears, "NICK anna")
+        await to_thread(ann.hears, "NICK anna")
         eve.say("NICK ann")
-        await in_thread(eve.hears, "NICK ann")
+        await to_thread(eve.hears, "NICK ann")
         eve.say("PRIVMSG #dev :two")
-        await in_thread(eve.barrier)
+        await to_thread(eve.barrier)
         ann.say("PRIVMSG #dev :three")
         said = await listener.first(3)
         assert [(each.sender, each.name) for each in said] == [
@@ -199,8 +195,8 @@ async def test_a_killed_server_is_found_again(kind: str, serve: Serve, person: P
         await listener.first(1)
         server.kill()
         sending = asyncio.create_task(irc.send(out("later")))
-        await in_thread(server.start)
-        bob = await in_thread(person, server, "bob")
+        await to_thread(server.start)
+        bob = await to_thread(person, server, "bob")
         gap = (await listener.first(2))[1]
         assert isinstance(gap, Gap)
         assert gap.room == "#dev"
@@ -227,7 +223,7 @@ async def test_history_is_fetched_and_nothing_is_said_twice(serve: Serve, person
         await irc.send(out("own"))
     texts = [f"missed {n}" for n in range(230)]
     ann.say(*(f"PRIVMSG #dev :{text}" for text in texts))
-    await in_thread(ann.barrier)
+    await to_thread(ann.barrier)
     async with listening(server, memory) as (irc, listener):
         ann.say("PRIVMSG #dev :now")
         said = await listener.first(231)
@@ -268,17 +264,17 @@ async def test_a_room_that_refuses_and_a_kick(kind: str, serve: Serve, person: P
     ann = person(server)
     async with listening(server) as (irc, listener):
         ann.say("MODE #dev +m")
-        await in_thread(ann.barrier)
+        await to_thread(ann.barrier)
         for room in ("#dev", "nobody"):
             with pytest.raises(NotSent) as refused:
                 await irc.send(out("x", room))
             assert refused.value.seconds == 0
         ann.say("MODE #dev -m", "KICK #dev steers :out")
-        await in_thread(ann.hears, "KICK")
-        await in_thread(ann.hears, "JOIN")
+        await to_thread(ann.hears, "KICK")
+        await to_thread(ann.hears, "JOIN")
         assert isinstance((await listener.first(1))[0], Gap)
         await irc.send(out("back"))
-        await in_thread(ann.hears, "back")
+        await to_thread(ann.hears, "back")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -287,11 +283,11 @@ async def test_the_nick_is_taken_back(kind: str, serve: Serve, person: Person) -
     server = serve(kind)
     owner, ann = person(server, "steers"), person(server)
     async with listening(server) as (irc, _):
-        await in_thread(ann.hears, "steers_")
+        await to_thread(ann.hears, "steers_")
         owner.say("QUIT")
-        await in_thread(ann.hears, "NICK")
+        await to_thread(ann.hears, "NICK")
         await irc.send(out("mine"))
-        assert ":steers!" in await in_thread(ann.hears, "mine")
+        assert ":steers!" in await to_thread(ann.hears, "mine")
 
 
 async def test_lines_are_paced(serve: Serve, person: Person) -> None:
@@ -303,7 +299,7 @@ async def test_lines_are_paced(serve: Serve, person: Person) -> None:
         began = asyncio.get_running_loop().time()
         await asyncio.gather(*(irc.send(out(text)) for text in texts))
         assert asyncio.get_running_loop().time() - began >= 0.5
-        lines = [await in_thread(ann.hears, text) for text in texts]
+        lines = [await to_thread(ann.hears, text) for text in texts]
         assert len(lines) == 8
 
 
@@ -316,7 +312,7 @@ async def test_a_reply_names_its_message(serve: Serve, person: Person) -> None:
         said = (await listener.first(1))[0]
         assert said.to == "abc"
         sent = await irc.send(out("mine", to=said.id))
-        line = await in_thread(ann.hears, "mine")
+        line = await to_thread(ann.hears, "mine")
         assert f"+draft/reply={said.id}" in line
         assert f"msgid={sent}" in line
 
@@ -368,7 +364,7 @@ async def test_an_account_logs_in(
     options = {"sasl_account": "robot", "sasl_password_env": "IRC_WORD"}
     async with listening(server, **options) as (irc, _):
         await irc.send(out("signed"))
-        assert "account=robot" in await in_thread(ann.hears, "signed")
+        assert "account=robot" in await to_thread(ann.hears, "signed")
     monkeypatch.setenv("IRC_WORD", "wrong")
     with pytest.raises(ConfigError, match="account `robot`"):
         await Irc(IrcSettings(server=server.address, **options), ("#dev",)).check()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from support.driver import Place
@@ -106,9 +105,3 @@ def test_an_address_of_nothing_fails_the_step(place: Place, scheme: str) -> None
     assert ran.returncode == 1
     assert "cannot be used: nothing answers there: Connection refused" in ran.stderr
     assert not (place.folder / "began").exists()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """A home and a folder."""
-    return Place(tmp_path)
