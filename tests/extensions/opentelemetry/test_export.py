@@ -76,8 +76,7 @@ def test_a_turn_is_a_trace_and_an_old_one_is_the_same(place: Place, serve, colle
     serve(reads, Text("Done."), rest=rest + PRICE)
     (place.folder / "notes.txt").write_text("hello")
     chat = place.chat("--yes")
-    chat.send("look")
-    chat.wait("turn_ended")
+    chat.completes("look")
     spans = collector.wait("invoke_agent assistant")
     assert paths(spans) == [
         "invoke_agent assistant",
@@ -241,8 +240,7 @@ def test_contents_come_only_if_they_are_wanted_and_without_secrets(
     writes = Tools([call("write", path="out.txt", content="say hunter2-hunter2 twice")])
     serve(writes, Text("I used hunter2-hunter2."), rest=sent_to(collector, "content = true"))
     chat = place.chat("--yes")
-    chat.send("the key is hunter2-hunter2")
-    chat.wait("turn_ended")
+    chat.completes("the key is hunter2-hunter2")
     assert chat.close() == 0
     spans = collector.wait("invoke_agent assistant")
     turn = the(spans, "invoke_agent assistant")
@@ -261,8 +259,7 @@ def test_metrics_add_up(place: Place, serve, collector) -> None:
     """Tokens, durations, turns, tools and interrupts are counted, and sent when the program ends."""
     serve(Tools([call("list", path=".")]), Text("Done."), Hang(), rest=sent_to(collector))
     chat = place.chat("--yes")
-    chat.send("go")
-    chat.wait("turn_ended")
+    chat.completes("go")
     chat.send("again")
     chat.wait("turn_started")
     chat.send("/stop")
@@ -308,8 +305,7 @@ def test_a_collector_that_never_answers_delays_nothing(place: Place, serve, coll
     collector.door.clear()
     chat = place.chat()
     for said in ("one", "two", "three"):
-        chat.send(said)
-        chat.wait("turn_ended")
+        chat.completes(said)
         collector.wait_requests(1)
     begun = time.monotonic()
     assert chat.close() == 0
@@ -347,11 +343,9 @@ def test_a_collector_that_comes_back_gets_what_waited(place: Place, serve, colle
     serve(Text("Done."), rest=sent_to(collector))
     collector.status = 400
     chat = place.chat()
-    chat.send("one")
-    chat.wait("turn_ended")
+    chat.completes("one")
     collector.wait_requests(2)
-    chat.send("two")
-    chat.wait("turn_ended")
+    chat.completes("two")
     collector.wait_requests(3)
     collector.status = 200
     collector.wait("invoke_agent assistant")
@@ -366,8 +360,7 @@ def test_a_project_cannot_send_anything(place: Place, serve, collector) -> None:
     (place.folder / "steersman.toml").write_text(sent_to(collector))
     assert place.run("trust", ".", "--yes").returncode == 0
     chat = place.chat()
-    chat.send("go")
-    chat.wait("turn_ended")
+    chat.completes("go")
     assert chat.close() == 0
     assert any("cannot set `telemetry`" in text for text in notices(chat))
     (place.folder / "steersman.toml").unlink()

@@ -1,7 +1,6 @@
 """The translation of a journal into spans, and what the SDK makes of them."""
 
 import base64
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,7 +10,6 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from steersman.extensions.opentelemetry import otlp
 from steersman.extensions.opentelemetry.otlp import Meters, address, as_json, readable
 from steersman.extensions.opentelemetry.spans import (
     LONGEST,
@@ -314,13 +312,3 @@ def test_an_address_is_one_of_a_collector() -> None:
     assert address("http://a/v1/traces", "metrics") == "http://a/v1/metrics"
     with pytest.raises(UsageError, match="http://"):
         address("localhost:4318", "traces")
-
-
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the SDK is needed before something is sent."""
-    for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
-        monkeypatch.setitem(sys.modules, name, None)
-    assert otlp.as_json(list(told(trace())))
-    with pytest.raises(UsageError) as raised:
-        otlp.Sender("http://127.0.0.1:1", {})
-    assert "[otel]" in raised.value.hint
