@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -108,8 +107,3 @@ async def editing(place: Place, *arguments: str, handshake: bool = True) -> Asyn
         if handshake:
             editor.about = await agent.initialize(protocol_version=PROTOCOL_VERSION)
         yield editor
-
-
-def as_json(model: Any) -> Any:
-    """Return a message as it goes over the wire."""
-    return json.loads(model.model_dump_json(by_alias=True, exclude_none=True))

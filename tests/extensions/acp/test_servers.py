@@ -8,6 +8,7 @@ import pytest
 from acp.schema import EnvVariable, HttpMcpServer, McpServerStdio, SseMcpServer
 from blackbox.conftest import Serve
 from extensions.acp.editor import editing
+from extensions.mcp.test_sessions import offered, server_pids
 from support.driver import Place, wait_gone
 from support.mcp_servers import SERVER
 from support.model_server import Text, Tools
@@ -18,17 +19,6 @@ def stdio(name: str, *arguments: str) -> McpServerStdio:
     """Write a server as an editor passes it."""
     env = [EnvVariable(name="FROM_EDITOR", value="yes")]
     return McpServerStdio(name=name, command=sys.executable, args=list(arguments), env=env)
-
-
-def pids(place: Place, part: str) -> list[int]:
-    """Return the processes whose command has a part."""
-    return [pid for pid, command in place.processes().items() if part in command]
-
-
-def offered(request: Any) -> list[str]:
-    """Return the tools of MCP servers that a model was offered."""
-    names = [tool["function"]["name"] for tool in request.body["tools"]]
-    return [name for name in names if name.startswith("mcp__")]
 
 
 async def ready(editor: Any, session: str) -> None:
@@ -77,12 +67,12 @@ def test_an_editors_servers_are_used_and_asked_about(place: Place, serve: Serve,
             await editor.until(lambda: bool(reviews()))
             assert reviews()[0].input.root.hint == "NAME [FOCUS]"
             await editor.say(session, "/notes:review a")
-            assert len(pids(place, str(NOTES))) == 1
+            assert len(server_pids(place, str(NOTES))) == 1
         assert editor.process.returncode == 0
 
     asyncio.run(story())
     assert "Review the note a for its spelling" in server.requests[-1].prompt
-    assert not wait_gone(pids(place, str(NOTES)), 0.0)
+    assert not wait_gone(server_pids(place, str(NOTES)), 0.0)
 
 
 @pytest.mark.nightly
@@ -111,9 +101,9 @@ async def test_what_cannot_be_used_is_a_notice(place: Place, serve: Serve) -> No
         assert "`old` cannot be used: steersman knows commands and HTTP" in text
         assert "MCP server `web` cannot be used" in text
         assert "\x1b" not in text
-    names = offered(server.requests[0])
+    names = offered(server, 0)
     assert {"mcp__odd__echo", "mcp__mine__look_up"} <= set(names)
     assert "mcp__mine__echo" not in names
     assert [name for name in names if name.startswith("mcp__My_")]
     assert "rule" in server.requests[-1].body["messages"][-1]["content"]
-    assert not wait_gone(pids(place, str(SERVER)), 0.0)
+    assert not wait_gone(server_pids(place, str(SERVER)), 0.0)
