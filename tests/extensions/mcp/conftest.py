@@ -1,10 +1,13 @@
 """Servers of MCP for one test, and calls of their tools on the bench of the tests of tools."""
 
 import asyncio
+import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -19,7 +22,7 @@ from steersman.machines import protocol as m
 from steersman.ports.tools.mcp_offer import McpRestart, McpServer, McpStatus
 from steersman.ports.tools.toolbox import Toolbox
 
-__all__ = ["LONG", "Play", "Session", "bench", "odd", "play", "with_servers"]
+__all__ = ["LONG", "Play", "Session", "bench", "odd", "play", "program", "with_servers"]
 
 T = TypeVar("T")
 LONG = 60.0  # seconds, for what has to come from an MCP server
@@ -34,6 +37,15 @@ def odd(*modes: str, name: str = "odd", **settings: Any) -> McpServer:
         "restart": McpRestart(backoff=0.0),
     }
     return McpServer(name=name, **{**usual, **settings})
+
+
+def program(name: str) -> str:
+    """Find a server of other people beside this Python or from npm, or skip the test."""
+    npm = Path(__file__).resolve().parents[3] / ".venv" / "node_modules" / ".bin"
+    found = shutil.which(name, path=os.pathsep.join((str(Path(sys.executable).parent), str(npm))))
+    if found is None:
+        pytest.skip(f"`{name}` is not installed here; `.ci/venv dev` tries to")
+    return found
 
 
 class Session:

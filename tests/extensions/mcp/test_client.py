@@ -3,23 +3,18 @@
 import asyncio
 import json
 import os
-import shutil
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from extensions.mcp.conftest import LONG, Play, Session, odd, with_servers
+from extensions.mcp.conftest import LONG, Play, Session, odd, program, with_servers
 from support.mcp_servers import PIXEL
 from support.patience import seconds
 
 from steersman.machines import protocol as m
 from steersman.ports.process.ancestry import is_alive
-from steersman.ports.tools.mcp_offer import McpRestart, McpServer, tool_names
-
-ROOT = Path(__file__).resolve().parents[3]
-
+from steersman.ports.tools.mcp_offer import McpRestart, tool_names
 
 # Names --------------------------------------------------------------------------------------------
 
@@ -193,9 +188,8 @@ async def test_a_stop_is_answered_by_the_server_which_goes_on(session: Session) 
     run = await session.begun("waits")
     assert run.pid == pid
     run.stop()
-    result = await run.wait()
-    assert result.status == "killed"
-    assert result.text == "[interrupted: the server `odd` has ended the call]"
+    text = "[interrupted: the server `odd` has ended the call]"
+    assert await run.wait() == m.ToolResult(status="killed", text=text)
     assert (await session.call("look")).text == str(pid)
 
 
@@ -382,21 +376,8 @@ def test_older_and_slow_servers_work(play: Play, bench: Any, mode: str, version:
 # Real servers -------------------------------------------------------------------------------------
 
 
-def program(name: str) -> str:
-    """Find a server of other people beside this Python, or skip the test."""
-    places = [str(Path(sys.executable).parent), str(ROOT / ".venv" / "node_modules" / ".bin")]
-    found = shutil.which(name, path=os.pathsep.join(places))
-    if found is None:
-        pytest.skip(f"`{name}` is not installed here; `.ci/venv dev` tries to")
-    return found
-
-
 def test_the_everything_server(play: Play, bench: Any) -> None:
     """The server that has all of the protocol, from npm: progress, pictures, a cancel."""
-    command = (program("mcp-server-everything"), "stdio")
-    config = McpServer(
-        name="odd", command=command, start_timeout=seconds(LONG), timeout=seconds(LONG)
-    )
 
     async def scenario(session: Session) -> None:
         status = session.servers.status("odd")
@@ -413,17 +394,11 @@ def test_the_everything_server(play: Play, bench: Any) -> None:
         assert (await run.wait()).status == "killed"
         assert (await session.call("echo", message="again")).text == "Echo: again"
 
-    play(scenario, config)
+    play(scenario, odd(command=(program("mcp-server-everything"), "stdio")))
 
 
 def test_a_python_server_of_the_newest_protocol(play: Play) -> None:
     """The server of times, which is built on the SDK, speaks the version of 2026."""
-    config = McpServer(
-        name="odd",
-        command=(program("mcp-server-time"),),
-        start_timeout=seconds(LONG),
-        timeout=seconds(LONG),
-    )
 
     async def scenario(session: Session) -> None:
         assert session.servers.status("odd").protocol == "2026-07-28"
@@ -432,4 +407,4 @@ def test_a_python_server_of_the_newest_protocol(play: Play) -> None:
             in (await session.call("get_current_time", timezone="Europe/Berlin")).text
         )
 
-    play(scenario, config)
+    play(scenario, odd(command=(program("mcp-server-time"),)))

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from extensions.mcp.test_sessions import ALLOWED, called, last_result, notes, npm, table
+from extensions.mcp.conftest import program
+from extensions.mcp.test_sessions import ALLOWED, called, last_result, notes, table
 from support.driver import Chat, Place
 from support.model_server import Text
 
@@ -91,7 +92,7 @@ def test_a_rule_or_the_want_of_a_person_declines(place: Place, serve: Any) -> No
 
 def test_a_server_before_2026_asks_within_the_call(place: Place, serve: Any) -> None:
     """The server from npm that has all of the protocol: what it usually is may be left out."""
-    everything = table("notes", npm("mcp-server-everything"), "stdio")
+    everything = table("notes", program("mcp-server-everything"), "stdio")
     server = serve(called("trigger-elicitation-request"), Text("Done."), rest=everything + ALLOWED)
     chat = place.chat()
     chat.send("ask me")

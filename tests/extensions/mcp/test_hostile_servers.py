@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extensions.mcp.conftest import LONG, Play, Session, odd, with_servers
+from extensions.mcp.conftest import Play, Session, odd, with_servers
 from support.mcp_servers import SERVER
-from support.patience import seconds
 
 from steersman.extensions.mcp.foreign_schema import foreign_fault, given_of, is_within
 from steersman.machines.errors import ToolError
 from steersman.ports.process.ancestry import is_alive
-from steersman.ports.tools.mcp_offer import McpRestart, McpServer
+from steersman.ports.tools.mcp_offer import McpServer
 
 
 @contextmanager
@@ -314,12 +313,7 @@ def web(tmp_path: Path) -> Iterator[Callable[..., tuple[McpServer, "subprocess.P
         started.append(process)
         assert process.stdout is not None
         url = f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
-        usual = {
-            "timeout": seconds(LONG),
-            "start_timeout": seconds(LONG),
-            "restart": McpRestart(backoff=0.0),
-        }
-        return McpServer(name="odd", url=url, **{**usual, **settings}), process
+        return odd(command=(), url=url, **settings), process
 
     yield start
     for process in started:

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 from blackbox.terminal import Terminal
-from extensions.mcp.conftest import Play, Session
+from extensions.mcp.conftest import Play, Session, odd
 from support.driver import COMMAND, Place, Process
 from support.login_server import LoginServer
 from support.model_server import Text, Tools
@@ -23,7 +23,7 @@ from support.patience import seconds
 from steersman.extensions.mcp.login_file import LoginFile
 from steersman.extensions.mcp.login_request import check_address
 from steersman.machines.errors import ToolError
-from steersman.ports.tools.mcp_offer import McpRestart, McpServer
+from steersman.ports.tools.mcp_offer import McpServer
 
 LOOK_UP = Tools([{"tool": "mcp__notes__look_up", "arguments": {"name": "shopping"}}])
 ALLOWED = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "allow" }]\n'
@@ -44,9 +44,7 @@ def table(url: str) -> str:
 
 def config(place: Place, url: str, **settings: Any) -> McpServer:
     """Configure the server for a client of our own."""
-    usual: dict[str, Any] = {"timeout": seconds(60), "start_timeout": seconds(60)}
-    usual |= {"restart": McpRestart(backoff=0.0), "login": str(kept(place))}
-    return McpServer(name="notes", url=url, **{**usual, **settings})
+    return odd(name="notes", command=(), url=url, login=str(kept(place)), **settings)
 
 
 def kept(place: Place) -> Path:

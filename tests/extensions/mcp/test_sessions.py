@@ -9,30 +9,18 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from extensions.mcp.conftest import program
 from support.driver import Chat, Gate, Place, wait_gone
 from support.mcp_servers import SERVER
 from support.model_server import ModelServer, Text, Tools
 from support.notes_server import NOTES
 from support.patience import seconds
 
-ROOT = Path(__file__).resolve().parents[3]
 LOOK_UP = {"tool": "mcp__notes__look_up", "arguments": {"name": "shopping"}}
 ALLOWED = '[permissions]\nrules = [{ tool = "mcp__notes__*", do = "allow" }]\n'
-
-Begin = Callable[..., ModelServer]
-
-
-def npm(name: str) -> str:
-    """Find a server from npm, or skip the test."""
-    found = shutil.which(name, path=str(ROOT / ".venv" / "node_modules" / ".bin"))
-    if found is None:
-        pytest.skip(f"`{name}` is not installed here; `.ci/venv dev` tries to")
-    return found
 
 
 def table(name: str, *command: str, more: str = "") -> str:
@@ -96,16 +84,16 @@ def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: s
     os.mkfifo(pipe)
     (place.folder / "list.txt").write_text("milk\n")
     if whose == "npm":
-        rest = table("files", npm("mcp-server-filesystem"), ".")
+        rest = table("files", program("mcp-server-filesystem"), ".")
         read, path = "mcp__files__read_text_file", str(place.folder / "list.txt")
         first, result = {"tool": read, "arguments": {"path": path}}, "milk\n"
         stuck = {"tool": read, "arguments": {"path": str(pipe)}}
-        name, program = "files", "mcp-server-filesystem"
+        name, command = "files", "mcp-server-filesystem"
     else:
         rest = notes()
         first, result = LOOK_UP, "The note shopping: buy milk."
         stuck = {"tool": "mcp__notes__wait", "arguments": {}}
-        name, program = "notes", "notes_server.py"
+        name, command = "notes", "notes_server.py"
     server = serve(
         Tools([first]), Tools([stuck]), Tools([first]), Text("It says: milk."), rest=rest
     )
@@ -144,7 +132,7 @@ def test_tools_that_exist_already(place: Place, serve: Any, gate: Gate, whose: s
     after = status(chat, name)
     assert (after["state"], after["pid"] != before) == ("ready", True)
     assert chat.close() == 0
-    assert server_pids(place, program) == []
+    assert server_pids(place, command) == []
 
 
 # Permission ---------------------------------------------------------------------------------------
@@ -243,21 +231,6 @@ def test_progress_and_a_subagent(place: Place, gate: Gate) -> None:
         assert chat.close() == 0
         place.close()
     assert server_pids(place, "notes_server.py") == []
-
-
-def test_a_stop_ends_the_call_of_a_server_that_says_so(place: Place, serve: Any) -> None:
-    """A server that answers the cancel goes on, as the same process."""
-    waits = Tools([{"tool": "mcp__odd__waits", "arguments": {}}])
-    look = Tools([{"tool": "mcp__odd__look", "arguments": {}}])
-    server = serve(waits, look, Text("Yes."), rest=table("odd", sys.executable, str(SERVER)))
-    chat = place.chat("--yes", "wait")
-    chat.wait("tool_started")
-    pid = status(chat, "odd")["pid"]
-    chat.send("stop")
-    stopped = chat.wait("stopped")
-    assert (stopped["killed"], stopped["survivors"]) == ([], [])
-    chat.completes("look")
-    assert last_result(server) == str(pid)
 
 
 @pytest.mark.parametrize("tool", ["wait", "cling"])
@@ -646,7 +619,7 @@ def test_servers_are_tried_from_the_command_line(place: Place) -> None:
     ]
 
 
-def test_a_slow_start_is_said(serve: Begin, place: Place) -> None:
+def test_a_slow_start_is_said(place: Place, serve: Any) -> None:
     """A single message waits for its servers, and says for which before the first has failed."""
     command = json.dumps(["sleep", "60"])
     serve(Text("Hello."), rest=f"[mcp.mute]\ncommand = {command}\nstart_timeout = {seconds(4)}\n")
