@@ -9,7 +9,7 @@ import pytest
 
 import steersman
 from steersman.gateway.commands.agents import draw_agents, wrap_up_agent
-from steersman.gateway.commands.command import CommandCall, Reply
+from steersman.gateway.commands.command import CommandCall
 from steersman.gateway.commands.goal import goal
 from steersman.gateway.commands.queue import edit_queue, pop_queue
 from steersman.gateway.commands.registry import call, parse
@@ -124,24 +124,20 @@ def shout(text: str) -> str:
     return text.upper()
 
 
-def test_a_programs_own_tool_may_be_allowed(tmp_path: Path) -> None:
+async def test_a_programs_own_tool_may_be_allowed(tmp_path: Path) -> None:
     """A session's own tools are among those that an allowance can name."""
-
-    async def allow() -> list[Reply | None]:
-        (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "Yes."\n')
-        (tmp_path / "config.toml").write_text(
-            f'[models.main]\nprovider = "scripted"\nscript = "{tmp_path}/answers.toml"\n'
-        )
-        agent = steersman.Agent(name="loud", model="main", tools=[shout])
-        async with steersman.open(tmp_path) as runtime:
-            session = await runtime.start(agent, folder=tmp_path)
-            conversation = runtime._host.conversation(session.id)
-            return [
-                await asyncio.to_thread(conversation.say, f"/permissions allow {name} *")
-                for name in ("shout", "shut")
-            ]
-
-    allowed, refused = asyncio.run(allow())
+    (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "Yes."\n')
+    (tmp_path / "config.toml").write_text(
+        f'[models.main]\nprovider = "scripted"\nscript = "{tmp_path}/answers.toml"\n'
+    )
+    agent = steersman.Agent(name="loud", model="main", tools=[shout])
+    async with steersman.open(tmp_path) as runtime:
+        session = await runtime.start(agent, folder=tmp_path)
+        conversation = runtime._host.conversation(session.id)
+        allowed, refused = [
+            await asyncio.to_thread(conversation.say, f"/permissions allow {name} *")
+            for name in ("shout", "shut")
+        ]
     assert allowed is not None
     assert (allowed.ok, allowed.data) == (True, {"tool": "shout", "match": "*"})
     assert refused is not None

@@ -111,38 +111,34 @@ async def read(follower: Follower, last: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("after", [0, 3])
-def test_a_reader_that_loses_its_place_misses_nothing(begin: Begin, after: int) -> None:
+async def test_a_reader_that_loses_its_place_misses_nothing(begin: Begin, after: int) -> None:
     """Where its owner breaks off, and where too much waits, it goes on with the next entry."""
     host = begin()
     conversation, events = said(host)
     numbers = [event["seq"] for event in events]
     cut = next(seq for seq in numbers if seq and numbers.count(seq) > 1 and seq > 3)
     reach = Broken(host, events, cut)
-    found = asyncio.run(read(Follower(reach, conversation.session, after), numbers[-1] or 0))
+    found = await read(Follower(reach, conversation.session, after), numbers[-1] or 0)
     assert reach.joined == 3
     assert found == [event for event in events if (event["seq"] or 0) > after]
 
 
-def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
+async def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
     """The journal and what happens are each event once; a reader is told of whole entries."""
     host = begin()
     conversation, events = said(host)
     reach = SessionReach(host.paths, {}, host.store, lambda _: host)
-
-    async def story() -> tuple[list[int], list[Event]]:
-        seen, found = list[int](), list[Event]()
-        follower = Follower(reach, conversation.session, 0)
-        async with aclosing(follower.batches()) as batches:
-            async for batch in batches:
-                seen.append(batch.confirmed)
-                found += batch.events
-                if batch.is_joined:
-                    await asyncio.to_thread(conversation.say, "three")
-                if any(event["type"] == "turn_ended" for event in batch.events[-3:]) and seen[1:]:
-                    break
-        return seen, [event for event in found if event["seq"] is not None]
-
-    seen, found = asyncio.run(story())
+    seen, told = list[int](), list[Event]()
+    follower = Follower(reach, conversation.session, 0)
+    async with aclosing(follower.batches()) as batches:
+        async for batch in batches:
+            seen.append(batch.confirmed)
+            told += batch.events
+            if batch.is_joined:
+                await asyncio.to_thread(conversation.say, "three")
+            if any(event["type"] == "turn_ended" for event in batch.events[-3:]) and seen[1:]:
+                break
+    found = [event for event in told if event["seq"] is not None]
     assert found[: len(events)] == events
     assert seen == sorted(seen)
     assert [event["seq"] for event in found] == sorted(event["seq"] or 0 for event in found)

@@ -268,46 +268,40 @@ async def test_a_message_is_sent_until_its_session_has_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("kind", ["refused", "unreachable", "wrong", "gone"])
-def test_what_cannot_be_said_has_failed_with_its_reason(
-    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("refused", "refused: session_finalized (begin)"),
+        ("unreachable", "busy"),
+        ("wrong", "a run (not so)"),
+        ("gone", "it is not configured any more"),
+    ],
+)
+async def test_what_cannot_be_said_has_failed_with_its_reason(
+    tmp_path: Path, kind: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is in the store and in the log, and is not tried for ever."""
+    served = Served(tmp_path)
+    await served.until(lambda: bool(served.hours.store.watches()))
+    if kind == "refused":
+        served.answer = {"type": "rejected", "reason": "session_finalized", "hint": "begin"}
+    elif kind == "wrong":
+        served.faults = [UsageError("a run", "not so")]
+    else:
+        served.faults = [StoreBusy("busy")] * 10_000
+    served.now = at("7:00:01")
 
-    async def scenario() -> str:
-        served = Served(tmp_path)
-        await served.until(lambda: bool(served.hours.store.watches()))
-        if kind == "refused":
-            served.answer = {"type": "rejected", "reason": "session_finalized", "hint": "begin"}
-        elif kind == "unreachable":
-            served.faults = [StoreBusy("busy")] * 10_000
-        elif kind == "wrong":
-            served.faults = [UsageError("a run", "not so")]
-        served.now = at("7:00:01")
+    def is_over() -> bool:
+        if kind == "gone" and served.hours.store.occurrences():
+            served.paths.config_file.write_text("")
+        if len(served.faults) < 9_998 and kind == "unreachable":
+            served.now = at("7:30")
+        return any(occurrence.state == "failed" for occurrence in served.hours.store.occurrences())
 
-        def is_over() -> bool:
-            if kind == "gone" and served.hours.store.occurrences():
-                (served.paths.config_file).write_text("")
-            if len(served.faults) < 9_998 and kind == "unreachable":
-                served.now = at("7:30")
-            return any(
-                occurrence.state == "failed" for occurrence in served.hours.store.occurrences()
-            )
-
-        if kind == "gone":
-            served.faults = [StoreBusy("busy")] * 10_000
-        (found,) = await served.until(is_over)
-        assert served.said == ([("s1", client_id_of(found))] if kind == "refused" else [])
-        return found.reason
-
-    reasons = {
-        "refused": "refused: session_finalized (begin)",
-        "unreachable": "busy",
-        "wrong": "a run (not so)",
-        "gone": "it is not configured any more",
-    }
-    assert asyncio.run(scenario()) == reasons[kind]
-    assert f"schedule `seven`, 2026-11-23T07:00:00.000Z: failed: {reasons[kind]}" in caplog.text
+    (found,) = await served.until(is_over)
+    assert served.said == ([("s1", client_id_of(found))] if kind == "refused" else [])
+    assert found.reason == reason
+    assert f"schedule `seven`, 2026-11-23T07:00:00.000Z: failed: {reason}" in caplog.text
 
 
 @pytest.mark.usefixtures("quick")
