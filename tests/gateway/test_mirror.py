@@ -7,7 +7,6 @@ from queue import SimpleQueue
 
 import pytest
 from support.patience import seconds
-from support.until import until
 
 from steersman.gateway.host import offline_writer
 from steersman.gateway.host.offline_writer import QueueMirror
@@ -76,18 +75,6 @@ def test_what_was_never_there_is_not_made(tmp_path: Path) -> None:
     mirror.put("abc", queue(), 0.0)
     mirror.close()
     assert not (tmp_path / "queues").exists()
-
-
-def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
-    """A queue that is again as it was leaves its copy alone, with the time at which it was written."""
-    mirror = QueueMirror(tmp_path, lambda text: None)
-    copy = tmp_path / "abc.toml"
-    mirror.put("abc", queue("a"), 0.0)
-    until(copy.exists)
-    before = copy.read_text(), copy.stat().st_ino
-    mirror.put("abc", queue("a"), 2.0)
-    mirror.close()
-    assert (copy.read_text(), copy.stat().st_ino) == before
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
