@@ -1,14 +1,12 @@
 """A session's queue, changed while no program has the session open: everything kept, nothing begun."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from gateway.conftest import Begin
 
 from steersman.gateway.host.host import Host
 from steersman.journal.codec import decode_entry
-
-Begin = Callable[..., Host]
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """Slash commands: how a line is read, and that a call from a program does the same."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gateway.conftest import Begin
 
 import steersman
 from steersman.gateway.commands.agents import draw_agents, wrap_up_agent
@@ -15,10 +15,7 @@ from steersman.gateway.commands.queue import edit_queue, pop_queue
 from steersman.gateway.commands.registry import call, parse
 from steersman.gateway.commands.saved_queue import export_queue
 from steersman.gateway.commands.talk import stop
-from steersman.gateway.host.host import Host
 from steersman.machines.errors import UsageError
-
-Begin = Callable[..., Host]
 
 
 def read(line: str) -> CommandCall:

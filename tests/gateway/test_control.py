@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gateway.conftest import Begin
 from support.patience import seconds
 
 from steersman.gateway.client import SessionClient
@@ -24,7 +25,6 @@ from steersman.journal.sqlite import SqliteStore
 from steersman.machines import protocol as m
 from steersman.machines.errors import UnknownSession
 
-Begin = Callable[..., Host]
 WAIT = 20.0
 
 
@@ -45,20 +45,26 @@ def address(path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
-    """Give a way to send one raw line and read one answer."""
+def connected(host: Host) -> Iterator[socket.socket]:
+    """Give a connection to a host's socket."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(seconds(WAIT))
         with address(socket_of(host)) as where:
             client.connect(where)
-        with client.makefile("rb") as answers:
+        yield client
 
-            def talk(line: bytes) -> dict[str, Any]:
-                client.sendall(line + b"\n")
-                answer: dict[str, Any] = json.loads(answers.readline())
-                return answer
 
-            yield talk
+@contextmanager
+def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
+    """Give a way to send one raw line and read one answer."""
+    with connected(host) as client, client.makefile("rb") as answers:
+
+        def talk(line: bytes) -> dict[str, Any]:
+            client.sendall(line + b"\n")
+            answer: dict[str, Any] = json.loads(answers.readline())
+            return answer
+
+        yield talk
 
 
 def remote_of(host: Host, conversation: SessionClient) -> RemoteSession:
@@ -123,10 +129,7 @@ def test_a_line_without_end_is_cut_off(begin: Begin) -> None:
     """More than the limit in one line is refused, and that client is gone; others are served."""
     host = begin()
     host.begin(host.paths.config.parent / "project")
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(seconds(WAIT))
-        with address(socket_of(host)) as where:
-            client.connect(where)
+    with connected(host) as client:
         block = b"x" * 65536
         try:
             for _ in range(2 * LINE_LIMIT // len(block) + 1):
@@ -142,10 +145,7 @@ def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
     host = begin()
     conversation = host.begin(host.paths.config.parent / "project")
     number = UNREAD_LIMIT // 1_000_000 + 6
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(seconds(WAIT))
-        with address(socket_of(host)) as where:
-            client.connect(where)
+    with connected(host) as client:
         params = json.dumps({"session": conversation.session})
         client.sendall(f'{{"id": 1, "method": "subscribe", "params": {params}}}\n'.encode())
         with client.makefile("rb") as heard:
@@ -256,14 +256,9 @@ def test_sockets_of_the_dead_are_removed(begin: Begin) -> None:
         host.begin(host.paths.config.parent / "project")
         names = {path.name for path in folder.iterdir()}
         assert names == {"n2-live.sock", f"{host.runtime.node}.sock"}
-        assert socket_mode(folder / f"{host.runtime.node}.sock") == 0o600
+        assert (folder / f"{host.runtime.node}.sock").stat().st_mode & 0o777 == 0o600
         host.close()
     assert {path.name for path in folder.iterdir()} == {"n2-live.sock"}
-
-
-def socket_mode(path: Path) -> int:
-    """The permissions of a file."""
-    return path.stat().st_mode & 0o777
 
 
 def test_an_owner_that_has_ended_is_not_called_silent() -> None:

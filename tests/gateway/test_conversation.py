@@ -1,20 +1,17 @@
 """What is said while a session ends, and how it ends."""
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gateway.conftest import Begin
 from pykka import ThreadingActor
 from support.patience import seconds
 
 from steersman.gateway.events.contract import Event
-from steersman.gateway.host.host import Host
 
 
-def test_a_session_that_is_about_to_be_let_go_is_not_open(
-    begin: Callable[..., Host], tmp_path: Path
-) -> None:
+def test_a_session_that_is_about_to_be_let_go_is_not_open(begin: Begin, tmp_path: Path) -> None:
     """Its actor has ended and it is still listed: words are given back, a command answers."""
     host = begin()
     talk = host.begin(tmp_path / "project")
@@ -33,9 +30,7 @@ def test_a_session_that_is_about_to_be_let_go_is_not_open(
     assert (queue.ok, "is finalized" in queue.text) == (False, True)
 
 
-def test_who_hears_that_a_session_has_started_reaches_it(
-    begin: Callable[..., Host], tmp_path: Path
-) -> None:
+def test_who_hears_that_a_session_has_started_reaches_it(begin: Begin, tmp_path: Path) -> None:
     """New or taken up again: its conversation is there before anybody is told."""
     host = begin()
     reached = list[bool]()
@@ -64,9 +59,7 @@ text = "Done."
 """
 
 
-def test_leaving_needs_no_thread_for_each_subagent(
-    begin: Callable[..., Host], tmp_path: Path
-) -> None:
+def test_leaving_needs_no_thread_for_each_subagent(begin: Begin, tmp_path: Path) -> None:
     """Where one thread does all that blocks, a session with a subagent of its own ends as well."""
     host = begin()
     (tmp_path / "answers.toml").write_text(DELEGATES)

@@ -2,22 +2,20 @@
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gateway.conftest import Begin
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway.host.host import Host
 from steersman.gateway.views.dump import dump_session
 from steersman.gateway.views.tree import draw_dump
 from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
 from steersman.machines.errors import StoreError
 
-Begin = Callable[..., Host]
 ONLY_LIVE = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")
 
 

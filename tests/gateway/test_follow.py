@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 import pytest
+from gateway.conftest import Begin
 from support.patience import seconds
 
 from steersman.gateway.client import SessionClient
@@ -15,8 +16,6 @@ from steersman.gateway.follow import UNREAD, Feed, Follower, pages
 from steersman.gateway.host.host import Host
 from steersman.gateway.reach import SessionReach
 from steersman.journal.lock import Owner
-
-Begin = Callable[..., Host]
 
 
 def _event(seq: int | None, kind: str = "notice", session: str = "s", **more: Any) -> Event:

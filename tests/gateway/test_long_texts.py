@@ -3,18 +3,18 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+from gateway.conftest import Begin
 from support.nightly import daily
 from support.patience import seconds
 
 from steersman.gateway.control import Requests
-from steersman.gateway.host.host import Host
 
 LONG = 1_000_000
 TEXTS = {
@@ -52,7 +52,7 @@ def watched() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("name", daily("marks", "dots", of=TEXTS))
-def test_the_loop_is_free(begin: Callable[..., Host], tmp_path: Path, name: str) -> None:
+def test_the_loop_is_free(begin: Begin, tmp_path: Path, name: str) -> None:
     """Whatever is said and looked at, the loop passes it on; and it takes its turns all the while."""
     (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')
     host = begin()

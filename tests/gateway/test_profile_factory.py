@@ -1,12 +1,10 @@
 """Who answers in a session: each agent with what is known of its own model."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from steersman.gateway.host.host import Host
-from steersman.journal.record import SessionRecord
+from gateway.conftest import Begin
 
-Begin = Callable[..., Host]
+from steersman.journal.record import SessionRecord
 
 MORE = """
 [models.dear]

@@ -1,9 +1,9 @@
 """Choosing a routing table for a session: permanent, with a notice at each start if unsafe."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from gateway.conftest import Begin
 
 from steersman.gateway.client import SessionClient
 from steersman.gateway.commands.command import Reply
@@ -14,7 +14,6 @@ from steersman.machines.policy import RoutesChoice
 from steersman.machines.routes import STEERSMAN
 from steersman.workflows.table_file import named_table
 
-Begin = Callable[..., Host]
 UNSAFE = "/routes use never-cancel --unsafe"
 
 
@@ -68,21 +67,9 @@ def test_a_choice_that_no_longer_fits_is_loud_and_can_be_taken_back(begin: Begin
     say(host.conversation(session), UNSAFE)
     host.close()
     route = '[[route]]\nname = "children-go-on"\nmessage = "converse"\n'
-    again = begin_again(host, f'{route}deliver = [{{ to = "self", as = "queue" }}]')
+    again = begin(f'{route}deliver = [{{ to = "self", as = "queue" }}]')
     with pytest.raises(ConfigError, match="`children-go-on` is the name of a shipped row"):
         again.resume(session)
     assert say(again.tend(session), "/routes use steersman").ok
     again.runtime.leave(session)
     again.resume(session)
-    again.close()
-
-
-def begin_again(host: Host, more: str) -> Host:
-    """Make another host on the same home, configured otherwise."""
-    from steersman.gateway.launch_options import LaunchOptions
-    from steersman.workflows.config import load
-
-    file = host.paths.config_file
-    file.write_text(f"{file.read_text()}\n{more}\n")
-    environ = {"STEERSMAN_HOME": str(host.paths.config)}
-    return Host(host.paths, load(host.paths, folder(host), environ), environ, LaunchOptions())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gateway.conftest import Begin
 from support.patience import seconds
 
 from steersman.gateway.client import SessionClient
@@ -113,7 +114,7 @@ def ended(host: Host, conversation: SessionClient) -> Iterator[None]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_stop_elsewhere_is_quick(
-    begin: Callable[..., Host], tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the text is said, answered, printed, read, run, written, and stands in a project's files."""
     text, project = TEXTS[name], tmp_path / "project"

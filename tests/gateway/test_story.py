@@ -1,20 +1,19 @@
 """The story of one message."""
 
-from collections.abc import Callable
 from pathlib import Path
 from string import Formatter
 from typing import get_args
 
+from gateway.conftest import Begin
 from msgspec import structs
 
-from steersman.gateway.host.host import Host
 from steersman.gateway.views.story import _PLAIN, story_of
 from steersman.gateway.wording.redaction import Redactor
 from steersman.journal.codec import kind_of
 from steersman.journal.entries import Entry
 
 
-def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> None:
+def test_a_message_that_was_held(begin: Begin, tmp_path: Path) -> None:
     """That the queue was held and let go belongs to the story of what waited in it."""
     host = begin()
     (tmp_path / "answers.toml").write_text("[[answer]]\ndelay = inf\n")
