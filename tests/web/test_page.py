@@ -2,6 +2,7 @@
 
 import random
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
@@ -31,9 +32,9 @@ def open_session(one: Browser, web: Served, session: str, part: str = "") -> Non
         one.wait("document.querySelector('.session[data-follows]')")
 
 
-def begun(browser: Open, web: Served) -> tuple[Browser, str]:
-    """Begin a session, and show it in a browser."""
-    one, session = browser(web), web.begin()
+def begun(browser: Open, web: Served, **device: Any) -> tuple[Browser, str]:
+    """Begin a session, and show it in a browser, which is as `device` says."""
+    one, session = browser(web, **device), web.begin()
     open_session(one, web, session)
     return one, session
 
@@ -378,9 +379,7 @@ def test_a_device_that_may_only_look(serve, served: Start, browser: Open, gate: 
     """It sees everything, and is offered nothing that would be refused."""
     serve(shell(gate.command), Text("Done."))
     web = served()
-    one = browser(web, "wall", "look")
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web, name="wall", scope="look")
     say(web, session, "begin")
     one.wait_text("May shell run?", ".question")
     assert one.texts(".question button, .send, .stop, .new-session") == []

@@ -22,6 +22,12 @@ KID = "count the sheep"
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
 
 
+def touch(name: str, match: str) -> Tools:
+    """A model's wish to write a file."""
+    call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
+    return Tools([call], match=match, times=1)
+
+
 def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser: Open) -> None:
     """Its turns count up to the budget, where it pauses; a person gives it more, and drops it."""
     start(counting, verdicts(GO_ON))
@@ -70,16 +76,9 @@ def test_always_asks_no_more_and_a_no_says_why(
     place: Place, serve, served: Start, browser: Open
 ) -> None:
     """`Always` holds for the calls after it; the reason of a `Deny` goes to the agent."""
-
-    def touch(name: str, match: str) -> Tools:
-        call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
-        return Tools([call], match=match, times=1)
-
     server = serve(touch("a", "one"), touch("b", "two"), Text("Done."))
     web = served()
-    one = browser(web, width=390)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web, width=390)
     say(web, session, "one")
     one.wait_text("May write run?", ".question")
     one.type(".question input", "b is mine, ask ann")
@@ -101,17 +100,10 @@ def test_a_held_call_is_changed_on_the_page(
     place: Place, serve, served: Start, browser: Open
 ) -> None:
     """Its arguments are a field; what is let run is what stands there then, or nothing runs at all."""
-
-    def touch(name: str, match: str) -> Tools:
-        call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
-        return Tools([call], match=match, times=1)
-
     hold = '[[hold]]\ntool = "write"\n[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
     server = serve(touch("main", "one"), touch("other", "two"), Text("Done."), rest=hold)
     web = served()
-    one = browser(web, width=390)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web, width=390)
     say(web, session, "one")
     one.wait_text("Held. May write run?", ".question")
     one.run("document.querySelector('.question textarea').value = ''")
@@ -140,9 +132,7 @@ def test_a_form_of_a_server_is_filled_in_on_the_page(
     call = {"tool": "mcp__notes__file_note", "arguments": {"name": "milk"}}
     server = serve(Tools([call]), Text("Done."), rest=config)
     web = served()
-    one = browser(web, width=390)
-    session = web.begin()
-    open_session(one, web, session)
+    one, session = begun(browser, web, width=390)
     say(web, session, "file it")
     one.wait_text("notes asks", ".question")
     one.wait_text("Where does milk go?", ".question")
