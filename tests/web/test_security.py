@@ -24,6 +24,14 @@ from steersman.gateway.web.access import SCOPES
 from steersman.gateway.web.application import Api
 from steersman.gateway.web.desk import Desk
 
+
+@pytest.fixture
+def web(serve, served: Start) -> Served:
+    """A server whose model says hello."""
+    serve(Text("Hello."))
+    return served()
+
+
 # Requests by hand ---------------------------------------------------------------------------------
 
 
@@ -79,10 +87,8 @@ def paired(web: Served, scope: str = "approve") -> dict[str, str]:
 # Pages of elsewhere -------------------------------------------------------------------------------
 
 
-def test_pages_of_elsewhere_get_nothing(serve, served: Start) -> None:
+def test_pages_of_elsewhere_get_nothing(web: Served) -> None:
     """Neither under another name (DNS rebinding) nor from another origin, whatever they bear."""
-    serve(Text("Hello."))
-    web = served()
     bearer = f"Authorization: Bearer {web.token}"
     ask = f"GET /api/v1/sessions HTTP/1.1\n{bearer}"
     port = web.address.rpartition(":")[2]
@@ -109,13 +115,11 @@ PUBLIC = {("get", "/"), ("get", "/assets/app.js"), ("get", "/openapi.json")}
 
 
 @pytest.mark.nightly
-def test_a_cookie_alone_is_worth_nothing(place: Place, serve, served: Start) -> None:
+def test_a_cookie_alone_is_worth_nothing(place: Place, web: Served) -> None:
     """Browsers send it to every port of this host: whoever got it there is refused on every route.
 
     So is the page key alone, that of another device, and the cookie's token as that of a program.
     """
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     described = web.ask("GET", "/openapi.json").data["paths"]
     mine, other = paired(web), paired(web, "speak")
@@ -158,10 +162,8 @@ def test_a_cookie_alone_is_worth_nothing(place: Place, serve, served: Start) -> 
 
 
 @pytest.mark.nightly
-def test_codes_cannot_be_tried_out(place: Place, serve, served: Start) -> None:
+def test_codes_cannot_be_tried_out(place: Place, web: Served) -> None:
     """Ten wrong ones in a minute, over all clients, and then not even the right one is taken."""
-    serve(Text("Hello."))
-    web = served()
     code = code_for(place, "phone")
     assert place.run("devices", "pair", "phone").returncode == 0  # the first code is void now
     statuses = list[int]()
@@ -179,10 +181,8 @@ def test_codes_cannot_be_tried_out(place: Place, serve, served: Start) -> None:
         assert raw(web, head, body)[0] in (422, 429), body[:10]
 
 
-def test_a_stranger_sends_no_more_than_a_code(place, serve, served: Start) -> None:
+def test_a_stranger_sends_no_more_than_a_code(place, web: Served) -> None:
     """A request to pair with more than 4 KiB is not read, and the code stays valid."""
-    serve(Text("Hello."))
-    web = served()
     code = code_for(place, "phone")
     web.token = ""
     assert web.ask("POST", "/pair", {"code": code, "more": "x" * 4_096}).status == 422
@@ -192,10 +192,8 @@ def test_a_stranger_sends_no_more_than_a_code(place, serve, served: Start) -> No
 # Odd requests -------------------------------------------------------------------------------------
 
 
-def test_odd_requests_are_refused_in_a_sentence(serve, served: Start) -> None:
+def test_odd_requests_are_refused_in_a_sentence(web: Served) -> None:
     """Two lengths, huge headers and bodies, tricks with paths and methods."""
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     bearer = f"Authorization: Bearer {web.token}"
     smuggled = b"0\r\n\r\nGET /me HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -246,12 +244,8 @@ def test_odd_requests_are_refused_in_a_sentence(serve, served: Start) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("number", ["-1", "9" * 5000, "1e3", "\u0661", "soon", "9" * 30])
-def test_an_absurd_number_of_an_event_tells_all_or_nothing(
-    serve, served: Start, number: str
-) -> None:
+def test_an_absurd_number_of_an_event_tells_all_or_nothing(web: Served, number: str) -> None:
     """A stream begins at the beginning, or at the end of what is there; it never fails."""
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     web.ask("POST", f"sessions/{session}/messages", {"text": "one"})
     web.until(session, "turn_ended")
@@ -310,10 +304,8 @@ def held(web: Served, number: int, said: bytes) -> Iterator[list[socket.socket]]
 
 
 @pytest.mark.nightly
-def test_a_request_that_does_not_end_is_cut(serve, served: Start) -> None:
+def test_a_request_that_does_not_end_is_cut(web: Served) -> None:
     """Neither its header nor its body may trickle for ever, also behind a request that was whole."""
-    serve(Text("Hello."))
-    web = served()
     host = f"Host: {web.address}\r\nAuthorization: Bearer {web.token}\r\n"
     whole = f"GET /api/v1/sessions HTTP/1.1\r\n{host}\r\n"
     with ExitStack() as after:
@@ -345,10 +337,8 @@ def test_a_request_that_does_not_end_is_cut(serve, served: Start) -> None:
 
 
 @pytest.mark.nightly
-def test_many_connections_of_strangers_keep_nobody_out(serve, served: Start) -> None:
+def test_many_connections_of_strangers_keep_nobody_out(web: Served) -> None:
     """The next request is answered; what the server holds for the others stays bounded."""
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     stream = web.events(session)
     next(stream)  # a paired device, which is not cut
@@ -422,12 +412,8 @@ def test_one_who_does_not_read_costs_nobody_else(place: Place, serve, served: St
 
 
 @pytest.mark.nightly
-def test_a_revoked_device_is_cut_in_the_middle_of_a_stream(
-    place: Place, serve, served: Start
-) -> None:
+def test_a_revoked_device_is_cut_in_the_middle_of_a_stream(place: Place, web: Served) -> None:
     """Also one that has hundreds of streams open; meanwhile others are answered."""
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     own = web.token
     web.pair("tabs", "look")
@@ -472,10 +458,8 @@ def test_a_stopped_program_holds_up_nobody_else(place: Place, serve, served: Sta
 # What is on disk ----------------------------------------------------------------------------------
 
 
-def test_a_token_is_nowhere_but_with_its_device(place: Place, serve, served: Start) -> None:
+def test_a_token_is_nowhere_but_with_its_device(place: Place, web: Served) -> None:
     """Not in a file of the home, nor in the process list; files and folders are the owner's only."""
-    serve(Text("Hello."))
-    web = served()
     browser = paired(web)
     session = web.begin()
     web.ask("POST", f"sessions/{session}/messages", {"text": "hi"})
@@ -538,13 +522,11 @@ BEYOND = [
 ]
 
 
-def test_each_operation_is_refused_below_its_scope(place: Place, serve, served: Start) -> None:
+def test_each_operation_is_refused_below_its_scope(place: Place, web: Served) -> None:
     """Every route, by a device of each smaller scope; a session that is begun needs all of them.
 
     One who may only look changes nothing: every method but GET needs more.
     """
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     routes = Api(cast(Any, Desk), cast(Any, None), cast(Any, None)).table()
     assert all(route.method == "GET" for route in routes if route.scope == "look")
@@ -566,10 +548,8 @@ def test_each_operation_is_refused_below_its_scope(place: Place, serve, served: 
     assert len(web.ask("GET", "sessions").data["sessions"]) == 1
 
 
-def test_no_spelling_gives_a_speaker_more(place: Place, serve, served: Start) -> None:
+def test_no_spelling_gives_a_speaker_more(place: Place, web: Served) -> None:
     """Commands that need `approve` are refused however they are typed, and as data; talk is not."""
-    serve(Text("Hello."))
-    web = served()
     session = web.begin()
     web.pair("speaker", "speak")
     for text in (*SPELLINGS, *BEYOND):
