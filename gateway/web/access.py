@@ -262,12 +262,8 @@ class Access:
         if SCOPES.index(device.scope) < SCOPES.index(scope):
             raise HTTPException(403, f"`{device.name}` may only {device.scope}: this needs {scope}")
 
-    def is_admitted(self, device: Device) -> bool:
-        """Whether a device was not revoked meanwhile."""
-        return self.is_paired(device.id)
-
     def is_paired(self, device: str) -> bool:
-        """Whether a device, by its id, is paired."""
+        """Whether a device, by its id, is paired, and was not revoked meanwhile."""
         return any(known.id == device for known in self._devices.known().devices)
 
     def check_words(self, device: Device, text: str, said_as: str) -> None:

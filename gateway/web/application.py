@@ -190,7 +190,7 @@ class Api:
     ) -> AsyncIterator[JSONServerSentEvent]:
         async with aclosing(self._desk.batches(session, after)) as batches:
             async for batch in batches:
-                if not self._access.is_admitted(request.state.device):
+                if not self._access.is_paired(request.state.device.id):
                     return
                 for frame in frames(batch):
                     yield JSONServerSentEvent(**frame)
