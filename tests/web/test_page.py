@@ -25,6 +25,12 @@ def shell(command: str) -> Tools:
     return Tools([{"tool": "shell", "arguments": {"command": command}}], match="begin", times=1)
 
 
+def touch(name: str, match: str) -> Tools:
+    """A model's wish to write a file."""
+    call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
+    return Tools([call], match=match, times=1)
+
+
 def open_session(one: Browser, web: Served, session: str, part: str = "") -> None:
     """Show a session, or a part of its view; when it is there, events come."""
     one.go(f"http://{web.address}/#/s/{session}{part}")
@@ -250,14 +256,13 @@ def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate
 @pytest.mark.nightly
 def test_files_are_reverted_after_a_look(place: Place, serve, served: Start, browser: Open) -> None:
     """The dialog shows what would be restored, and nothing is until a person says so."""
-    write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
-    serve(Tools([write], match="begin", times=1), Text("Done."))
+    serve(touch("new.txt", "begin"), Text("Done."))
     web = served()
     one, session = begun(browser, web)
     say(web, session, "begin")
     one.click(".question button.accent")
     one.wait("document.querySelector('.turn-ended')")
-    assert (place.folder / "new.txt").read_text() == "made"
+    assert (place.folder / "new.txt").read_text() == "x"
     one.click(".turn-ended button")
     one.wait_text("new.txt", "dialog pre")
     assert (place.folder / "new.txt").exists()
@@ -270,8 +275,7 @@ def test_a_revert_of_nothing_is_no_revert(
     place: Place, serve, served: Start, browser: Open
 ) -> None:
     """Nor is one that keeps every file: only a restored file is shown as reverted."""
-    write = {"tool": "write", "arguments": {"path": "new.txt", "content": "made"}}
-    serve(Tools([write], match="begin", times=1), Text("Done."))
+    serve(touch("new.txt", "begin"), Text("Done."))
     web = served()
     one, session = begun(browser, web)
     for typed, answer in (

@@ -16,16 +16,10 @@ from support.push_service import PushService, push_service
 from support.until import until
 from web.browser import ENTER
 from web.conftest import Open, Start
-from web.test_page import at_a_gate, begun, open_session, say, shell
+from web.test_page import at_a_gate, begun, open_session, say, shell, touch
 
 KID = "count the sheep"
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
-
-
-def touch(name: str, match: str) -> Tools:
-    """A model's wish to write a file."""
-    call = {"tool": "write", "arguments": {"path": name, "content": "x"}}
-    return Tools([call], match=match, times=1)
 
 
 def test_a_goal_is_set_followed_paused_and_dropped(start, served: Start, browser: Open) -> None:
