@@ -6,22 +6,12 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
+from gateway.test_queue_file import queue
 from support.patience import seconds
 
 from steersman.gateway.host import offline_writer
 from steersman.gateway.host.offline_writer import QueueMirror
-from steersman.journal.queue_record import ItemRecord, QueueRecord
-from steersman.machines import protocol as m
 from steersman.workflows.paths import write_private
-
-
-def queue(*texts: str) -> QueueRecord:
-    """A queue of these, all waiting."""
-    items = {
-        f"m{n}": ItemRecord(id=f"m{n}", number=n, said=m.Said(text=text))
-        for n, text in enumerate(texts, 1)
-    }
-    return QueueRecord(items=items, order=tuple(items))
 
 
 def test_the_newest_is_written(tmp_path: Path) -> None:
