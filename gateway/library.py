@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 from uuid import uuid4
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -571,9 +571,11 @@ class SessionElsewhere(SessionHandle):
     @property
     def is_open(self) -> bool:
         """Whether a program has the session open, and has not finalized it."""
+        if self._link.over:
+            return False
         reach = self._link.reach
         is_over = reach.store.row(self.id).state == "finalized"
-        return not (self._link.over or is_over) and reach.owner(self.id) is not None
+        return not is_over and reach.owner(self.id) is not None
 
     async def _taken(self, said: _Said) -> Receipt | Reply:
         if said.shown:
@@ -613,11 +615,13 @@ class SessionElsewhere(SessionHandle):
 
     def queue(self) -> dict[str, Any]:
         """Return the queue; see `SessionHandle.queue`."""
+        self._link.check_open()
         queue: dict[str, Any] = self._link.reach.remote(self.id).call("queue")
         return queue
 
     def inspect(self) -> dict[str, Any]:
         """Return the whole state of the session as that program has it, without secrets."""
+        self._link.check_open()
         reach = self._link.reach
         owner = reach.owner(self.id)
         if owner is None:
@@ -729,6 +733,7 @@ class Home:
         self._runs: dict[str, Callable[..., None]] = {}
         self._handles: dict[str, SessionHandle] = {}
         self._links: WeakValueDictionary[str, Link] = WeakValueDictionary()
+        self._elsewhere: WeakSet[SessionElsewhere] = WeakSet()
         self._is_hermetic = is_hermetic
         self._introducing = threading.Lock()
         self._closing = ExitStack()
@@ -754,6 +759,8 @@ class Home:
             await asyncio.to_thread(let_go)
         for link in tuple(self._links.values()):
             link.close()
+        for handle in tuple(self._elsewhere):
+            await handle.close()  # else it would post what it says, and fail after that
         self._runs.clear()
         self._links.clear()
         self._handles.clear()
@@ -862,6 +869,7 @@ class Home:
         elsewhere = SessionElsewhere(SessionReach(*self._places, host.store), row.session)
         if not await asyncio.to_thread(lambda: elsewhere.is_open):
             raise UsageError(f"no program has session `{row.session}` open", _NEXT[_LEFT])
+        self._elsewhere.add(elsewhere)
         return elsewhere
 
     @property

@@ -98,3 +98,20 @@ async def test_a_message_outlives_the_program_that_had_the_session(
             await waiting
         (listed,) = runtime.sessions()
         assert (listed.state, listed.waiting) == ("crashed", 1)
+
+
+async def test_a_handle_of_a_closed_home_posts_nothing(place: Place, serve: Any) -> None:
+    """It says that it was closed, and no message reaches the other program with that."""
+    server = serve(Text("Hello."))
+    chat = place.chat()
+    async with steersman.open(place.home) as runtime:
+        session = await runtime.session(chat.session)
+    assert not session.is_open
+    for act in (lambda: session.say("late"), session.stop, lambda: session.goal("late")):
+        with pytest.raises(steersman.SteersmanError, match="closed"):
+            await act()
+    for look in (session.queue, session.inspect):
+        with pytest.raises(steersman.UsageError, match="was closed here"):
+            look()
+    assert await asyncio.to_thread(chat.close) == 0
+    assert server.requests == []
