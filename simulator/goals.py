@@ -16,14 +16,12 @@ from .happening import (
     Failed,
     Happening,
     Performed,
-    Poisoned,
     Started,
     Uttered,
 )
 from .lanes import LaneWatch
-from .person import POISON
 from .ports import PATIENCE, Chances, Verdicts
-from .program import ROOT, SimulatedProgram
+from .program import SimulatedProgram
 from .promises import (
     WORDS,
     ProviderWait,
@@ -122,7 +120,8 @@ class GoalScenario:
             if step == self.crash_step and program.is_running:
                 program.crash()
             if step == self.poison_step and program.is_running:
-                self._poison()
+                self.is_poisoned = True
+                program.poison()
             if program.is_running and program.record.state == "suspended":
                 program.crash()
             if not program.is_running:
@@ -136,15 +135,6 @@ class GoalScenario:
         check_liveness(program)
         check_end(program)
         check_replay(program)
-
-    def _poison(self) -> None:
-        """Kill an actor: the session's own, or some beneath it."""
-        paths = {self.program.path(actor): actor for actor in self.program.system.living()}
-        del paths["root"]
-        victim = paths[self.dice.choice(sorted(paths))]
-        self.is_poisoned = True
-        self.program.chronicle.note(ROOT, Poisoned())
-        victim.actor_ref.tell(POISON)
 
     # The person -----------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
-from pykka.messages import ProxyCall
 
 from ..journal.child_record import at_work
 from ..machines import protocol as m
@@ -21,8 +20,6 @@ INTERRUPTS = (
 STEERS = (Intent.STEER_WORD, Intent.EXPLICIT_STEER)
 BARE = (Intent.INTERRUPT_BARE, Intent.REVERT)
 TALK = (*STEERS, Intent.CONVERSE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_QUEUE)
-POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
-"""A message that kills the actor that handles it."""
 
 
 class SimulatedPerson:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pykka import ActorRef
+from pykka.messages import ProxyCall
 
 from ..actors.environment import Environment
 from ..actors.kernel.actor import Actor
@@ -20,13 +21,15 @@ from ..actors.kernel.system import ActorSystem
 from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
 from .choices import Choices
-from .happening import Chronicle, Happening, Uttered
+from .happening import Chronicle, Happening, Poisoned, Uttered
 from .ports import SimulatedPorts
 from .schedule import Chooser, Dice, SimulatedDispatcher, Timeline
 from .session import SimulationPlan, World
 from .writer import SimulatedWriter
 
 ROOT = "s1"
+POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
+"""A message that kills the actor that handles it."""
 
 
 class SimulatedProgram:
@@ -79,6 +82,14 @@ class SimulatedProgram:
         """Let go of the actors."""
         for actor in self.system.living():
             self.system.retire(actor)
+
+    def poison(self) -> None:
+        """Kill an actor of any session, the first session's own too, but not the root."""
+        paths = {self.path(actor): actor for actor in self.system.living()}
+        del paths["root"]
+        victim = paths[self._dice.choice(sorted(paths))]
+        self.chronicle.note(ROOT, Poisoned())
+        victim.actor_ref.tell(POISON)
 
     def restart(self) -> None:
         """Start again from what the store holds."""

@@ -14,9 +14,9 @@ from .family import (
     check_family_at_rest,
     check_talk,
 )
-from .happening import Appended, Crashed, Performed, Poisoned
+from .happening import Appended, Crashed, Performed
 from .lanes import LaneWatch
-from .person import POISON, SimulatedPerson, open_questions
+from .person import SimulatedPerson, open_questions
 from .ports import PATIENCE, Chances
 from .program import ROOT, SimulatedProgram
 from .promises import (
@@ -163,7 +163,8 @@ class Scenario:
         if step == self.break_step and program.is_running:
             self._break()
         if step == self.poison_step and program.is_running:
-            self._poison()
+            self.is_poisoned = True
+            program.poison()
         self._stop_a_spawn()
 
     def _break(self) -> None:
@@ -172,16 +173,6 @@ class Scenario:
         why: Failure = self.dice.choice(("full", "lost", "wrong"))
         broken = sessions if why == "full" else [self.dice.choice(sessions)]
         self.program.writer.failures.update(dict.fromkeys(broken, why))
-
-    def _poison(self) -> None:
-        """Kill an actor of any session, the first session's own too, but not the root."""
-        program = self.program
-        paths = {program.path(actor): actor for actor in program.system.living()}
-        del paths["root"]
-        victim = paths[self.dice.choice(sorted(paths))]
-        self.is_poisoned = True
-        program.chronicle.note(ROOT, Poisoned())
-        victim.actor_ref.tell(POISON)
 
     def _stop_a_spawn(self) -> None:
         """Say stop within a step of a child's start, where that is most awkward."""

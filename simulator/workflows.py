@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..actors.decisions.run_work import COMMAND
-from ..actors.environment import Permit, ToolPolicy
+from ..actors.environment import Permit
 from ..actors.kernel.mailbox import reply
 from ..journal import entries as e
-from ..journal.record import SessionRecord
 from ..machines import protocol as m
 from ..machines.conversation import ToolRequest
 from ..machines.delivery import Relation
@@ -41,9 +40,9 @@ from ..workflows.flow.spec import (
 from ..workflows.tools import STEP
 from .choices import Seed, chooser_of, dice_of
 from .family import check_families, check_family_at_rest
-from .happening import Appended, Crashed, Happening, Poisoned
+from .happening import Appended, Crashed, Happening
 from .lanes import LaneWatch
-from .person import POISON, open_questions
+from .person import open_questions
 from .ports import PATIENCE, SAYS, Chances, SimulatedPorts, Verdicts
 from .program import ROOT, SimulatedProgram
 from .promises import (
@@ -314,14 +313,6 @@ class HoldingToolPolicy(SimulatedToolPolicy):
         return super().permit(request)
 
 
-def _holding(record: Callable[[], SessionRecord]) -> ToolPolicy:
-    return HoldingToolPolicy(record=record)
-
-
-def _letting(record: Callable[[], SessionRecord]) -> ToolPolicy:
-    return SimulatedToolPolicy(record=record)
-
-
 class WorkflowScenario:
     """A run of a workflow, continued until it has ended. Everything about it follows from `seed`.
 
@@ -340,6 +331,7 @@ class WorkflowScenario:
         )
         longest = dice.choice((1.0, 4.0, 10.0))
         is_held = longest == 4.0  # no dice of its own: the seeds of others stay what they are
+        tools = HoldingToolPolicy if is_held else SimulatedToolPolicy
         plan = SimulationPlan(
             policy=Policy(
                 busy_mode=dice.choice(("interrupt", "steer", "queue")),
@@ -369,7 +361,7 @@ class WorkflowScenario:
             watch=LaneWatch(),
             ports_type=partial(WorkflowPorts, workflow.words, luck),
             run=workflow.run(Samples(dice, workflow.words)),
-            tool_policy=_holding if is_held else _letting,
+            tool_policy=lambda record: tools(record=record),
             included=workflow.included,
         )
         self.plan = replace(plan, **changes)
@@ -399,7 +391,8 @@ class WorkflowScenario:
             if step == self.crash_step and program.is_running:
                 program.crash()
             if step == self.poison_step and program.is_running:
-                self._poison()
+                self.is_poisoned = True
+                program.poison()
             if not program.is_running:
                 program.restart()
         else:
@@ -417,15 +410,6 @@ class WorkflowScenario:
         check_liveness(program)
         check_family_at_rest(program)
         check_replay(program)
-
-    def _poison(self) -> None:
-        """Kill an actor, but not the root."""
-        paths = {self.program.path(actor): actor for actor in self.program.system.living()}
-        del paths["root"]
-        victim = paths[self.dice.choice(sorted(paths))]
-        self.is_poisoned = True
-        self.program.chronicle.note(ROOT, Poisoned())
-        victim.actor_ref.tell(POISON)
 
     def _go_on(self) -> bool:
         """When nothing moves any more, answer what is asked, and continue the run; false at its end."""

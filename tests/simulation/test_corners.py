@@ -32,9 +32,8 @@ from steersman.machines.errors import AdmissionRefused
 from steersman.machines.machine import Refusal
 from steersman.machines.policy import GoalPolicy
 from steersman.simulator.happening import Appended, Durable, Passed, Performed, Sent, Told
-from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, Verdicts
-from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.program import POISON, SimulatedProgram
 from steersman.simulator.promises import what_is_held_stays
 from steersman.simulator.schedule import SimulatedDispatcher
 

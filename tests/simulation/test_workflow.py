@@ -19,9 +19,8 @@ from steersman.journal.run_record import StepRecord
 from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
 from steersman.machines.lifecycles import RUN
-from steersman.simulator.person import POISON
 from steersman.simulator.ports import Chances, SimulatedPorts
-from steersman.simulator.program import ROOT, SimulatedProgram
+from steersman.simulator.program import POISON, ROOT, SimulatedProgram
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulatedRun, SimulationPlan
 from steersman.simulator.workflows import Workflow, WorkflowScenario
