@@ -10,21 +10,11 @@ from ..machines import protocol as m
 from ..machines.disposition import Intent
 from ..machines.policy import GoalPolicy, Limits, Policy
 from .choices import Seed, chooser_of, dice_of
-from .happening import (
-    Appended,
-    Crashed,
-    Failed,
-    Happening,
-    Performed,
-    Started,
-    Uttered,
-)
+from .happening import Appended, Happening, Performed, Started, Uttered
 from .lanes import LaneWatch
 from .ports import PATIENCE, Chances, Verdicts
 from .program import SimulatedProgram
 from .promises import (
-    WORDS,
-    ProviderWait,
     check_history,
     check_liveness,
     check_replay,
@@ -231,7 +221,6 @@ def check_goals(history: list[Happening]) -> None:
     nothing_goes_on_after_a_stop(history)
     nothing_is_begun_for_a_stopped_goal(history)
     a_stop_stops_what_was_set_before_it(history, record)
-    nothing_is_judged_before_a_word(history)
 
 
 def a_boundary_is_judged_once(journal: list[e.Entry]) -> None:
@@ -318,34 +307,6 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
     goal = record.goals.goal
     if goal is not None and goal.is_pursued and not is_resumed:
         assert goal.text in set_since, f"{goal} outlives a stop"
-
-
-def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
-    """After a restart no judge is asked, no gate runs and no turn starts until a person's command.
-
-    A turn that waited for its provider goes on by itself.
-    """
-    may_run, wait = True, ProviderWait()
-    for happening in history:
-        if wait.ends_with(happening):
-            may_run = True
-        match happening:
-            case Crashed():
-                may_run = False
-            case Failed(kept=kept):
-                may_run = any(isinstance(message, WORDS) for message in kept)
-            case Uttered(
-                message=m.UserMessage()
-                | m.ResumeQueue()
-                | m.QueueChange(op="release")
-                | m.SetGoal()
-                | m.ChangeGoal(op="resume")
-            ):
-                may_run = True
-            case Performed(effect=m.AskJudge() | m.RunGate() | m.CallModel()):
-                assert may_run, f"{happening} after a restart"
-            case _:
-                pass
 
 
 def check_end(program: SimulatedProgram) -> None:

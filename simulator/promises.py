@@ -899,7 +899,8 @@ class ProviderWait:
 def nothing_runs_before_a_person_says_so(history: History) -> None:
     """After a restart no model is asked and no tool starts until a person's message.
 
-    A turn that waited for its provider goes on when its time has come: a person has set that.
+    Nor is a judge asked, nor does a gate run. A turn that waited for its provider goes on when its time
+    has come: a person has set that.
     """
     may_run, wait = True, ProviderWait()
     for happening in history:
@@ -916,13 +917,15 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
                 | m.QueueChange(op="release" | "keep" | "steer")
                 | m.TakeBack()
                 | m.Compact()
+                | m.SetGoal()
+                | m.ChangeGoal(op="resume")
+                | m.TryAgain()
             ):
                 may_run = True
-            case Uttered(message=m.SetGoal() | m.ChangeGoal(op="resume") | m.TryAgain()):
-                may_run = True
-            case Performed(effect=m.CallModel() | m.RunTool()):
-                assert may_run, f"{happening} after a restart"
-            case Appended(seq=_, entry=e.TurnStarted()):
+            case (
+                Performed(effect=m.CallModel() | m.RunTool() | m.AskJudge() | m.RunGate())
+                | Appended(seq=_, entry=e.TurnStarted())
+            ):
                 assert may_run, f"{happening} after a restart"
             case _:
                 pass
