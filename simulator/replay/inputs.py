@@ -13,7 +13,7 @@ from ...machines import protocol as m
 from ...machines.classification import TYPES
 from ...machines.delivery import Cause
 from ...machines.disposition import Intent
-from .kinds import INPUTS
+from .script import INPUTS
 
 if TYPE_CHECKING:
     from .player import Player

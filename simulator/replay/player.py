@@ -33,9 +33,8 @@ from ...machines.errors import SteersmanError
 from ...machines.value import Value
 from ..schedule import SimulatedDispatcher
 from .inputs import Inputs
-from .kinds import NOTED
 from .ports import RecordedPorts
-from .script import Recorded, Script, comparable
+from .script import NOTED, Recorded, Script, comparable
 
 _CLOSED = ("suspended", "finalized")
 

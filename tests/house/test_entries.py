@@ -93,7 +93,7 @@ def test_a_command_that_changes_a_session_touches_few_modules(modules: list[Any]
         "gateway/views/session_file.py",
         "gateway/views/takeover.py",
         "gateway/replay/at_home.py",
-        "simulator/replay/kinds.py",
+        "simulator/replay/script.py",
         "gateway/commands/edit_last.py",
         "cli/commands/session_changes.py",
     }

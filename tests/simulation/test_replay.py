@@ -12,9 +12,8 @@ from steersman.machines.policy import Account
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.happening import Failed
 from steersman.simulator.program import ROOT, SimulatedProgram
-from steersman.simulator.replay.kinds import REFUSED
 from steersman.simulator.replay.player import Changes, Difference, Player
-from steersman.simulator.replay.script import Script
+from steersman.simulator.replay.script import REFUSED, Script
 from steersman.simulator.scenario import Scenario
 
 RACES = 0.15
