@@ -1,18 +1,25 @@
 """Random people, random schedules, random crashes: every promise holds in all of them."""
 
 import inspect
+from random import Random
 
 import pytest
-from simulation.directed import interrupt_while_steers_enter
 from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
+from simulation.scene import by_rank
+from simulation.single import TALK, entries, finish, has, run, say
 
+from steersman.journal import entries as e
 from steersman.machines import machine
+from steersman.machines import protocol as m
+from steersman.machines.disposition import Intent
 from steersman.simulator import promises
 from steersman.simulator.elsewhere import ElsewhereScenario
 from steersman.simulator.goals import GoalScenario
 from steersman.simulator.loops import LoopScenario
+from steersman.simulator.program import SimulatedProgram
 from steersman.simulator.scenario import Scenario
+from steersman.simulator.session import SimulationPlan
 
 SEEDS = 2_000
 FOUND = {
@@ -117,6 +124,21 @@ def test_a_seed_is_a_run(seed: int) -> None:
     """The same seed gives the same history, happening by happening."""
     first, second = Scenario(seed).run().chronicle, Scenario(seed).run().chronicle
     assert first.all == second.all
+
+
+def interrupt_while_steers_enter() -> None:
+    """Stop a turn just when a steer has entered at the end of its answer, and nothing was asked yet."""
+    plan = SimulationPlan(chances=TALK, haste=0.0, longest_batch=1)
+    made = SimulatedProgram(plan, Random(7), by_rank("", "children", "queue", "turn"))
+    say(made, "work", client_id="c1")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "use tabs", Intent.EXPLICIT_STEER, client_id="c2")
+    run(made, has(made, e.Steered))
+    made.say(m.Interrupt(order=m.StopOrder(cause="stop")))
+    run(made)
+    say(made, "go on", client_id="c3")
+    finish(made)
+    assert len(entries(made, e.TurnStarted)) == 2
 
 
 def test_a_cut_while_steers_enter_is_found() -> None:
