@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
-from simulation.planting import Plant, planted_all
+from simulation.planting import Plant, always, never, none, nothing, planted_all
 
 from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
@@ -55,22 +55,6 @@ class Fault:
     plants: tuple[Plant, ...]
 
 
-def _always(*_: Any, **__: Any) -> bool:
-    return True
-
-
-def _never(*_: Any, **__: Any) -> bool:
-    return False
-
-
-def _none(*_: Any, **__: Any) -> None:
-    return None
-
-
-def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
-    return ()
-
-
 def _begin_held(record: SessionRecord, call: CallRecord, environment: Any) -> Decision:
     request = queries.request_of(call)
     if environment.tool_policy.permit(request).is_hold:
@@ -83,10 +67,6 @@ def _reach_children_by_talk(record: SessionRecord, order: Any, environment: Any)
     if order.cause not in (Cause.MESSAGE, Cause.MORE_WORD):
         return found
     return replace(found, now=(*found.now, Relation.BACKGROUND_CHILD))
-
-
-def _forget_stops(*_: Any) -> list[Any]:
-    return []
 
 
 def _report_closed_at_once(supervisor: ChildSupervisor) -> None:
@@ -176,27 +156,27 @@ FAULTS: dict[str, Fault] = {
         ((stopping, "reach", _reach_children_by_talk),),
     ),
     "attaches a child after a stop": Fault(
-        "stuck|waits for|no results of", ((children, "to_be_cancelled", _forget_stops),)
+        "stuck|waits for|no results of", ((children, "to_be_cancelled", nothing),)
     ),
-    "ends before its child": Fault("is complete without", ((turning, "awaited", _nothing),)),
+    "ends before its child": Fault("is complete without", ((turning, "awaited", nothing),)),
     "forgets its children when it is left": Fault(
         "is left by", ((ChildSupervisor, "_close_all", _report_closed_at_once),)
     ),
     "delivers a result twice": Fault(
         "came twice",
-        ((children, "returned", _return_twice), (queueing, "_is_returned", _never)),
+        ((children, "returned", _return_twice), (queueing, "_is_returned", never)),
     ),
     "resumes children after a restart": Fault(
         "acts after a restart", ((Session, "on_start", _start_and_resume_children),)
     ),
     "tells before durable": Fault("durable is", ((Outbox, "release", _release_all),)),
-    "skips the gate": Fault("acts after its interrupt", ((ledger, "admits", _always),)),
+    "skips the gate": Fault("acts after its interrupt", ((ledger, "admits", always),)),
     "resumes after recovery": Fault(
         "after a restart", ((Session, "on_start", _start_and_release),)
     ),
     "leaves the door open at the closing boundary": Fault(
         "a steer waits for nothing",
-        ((queueing, "_is_running", _always), (queueing, "_stranded", _nothing)),
+        ((queueing, "_is_running", always), (queueing, "_stranded", nothing)),
     ),
     "forgets a running tool": Fault(
         "were not told to stop|no results of", ((turning, "cut_off", _stop_one_tool),)
@@ -205,7 +185,7 @@ FAULTS: dict[str, Fault] = {
         "turns run", ((records, "SESSION", BUSY_TWICE), (queueing, "_may_start", _may_start_beside))
     ),
     "takes a repeated message twice": Fault(
-        "twice", ((queueing, "_known", _none), (routing, "known", _none))
+        "twice", ((queueing, "_known", none), (routing, "known", none))
     ),
     "drops a message that interrupts": Fault(
         "was never answered", ((routing, "_interrupt", _drop_what_interrupts),)
@@ -224,14 +204,14 @@ FAULTS: dict[str, Fault] = {
         "was held, and runs", ((queue_record, "_apply_offer", _keep_past_a_hold),)
     ),
     "goes on after a tool that it was to stop after": Fault(
-        "is to stop", ((stopping, "planned_stop", _none),)
+        "is to stop", ((stopping, "planned_stop", none),)
     ),
     "runs a call that changes files beside others": Fault(
         "at once", ((calls, "next_calls", _all_that_is_requested),)
     ),
 }
 
-NO_LAST_WORD = Fault("in a row", ((turning, "_last_words", _nothing),))
+NO_LAST_WORD = Fault("in a row", ((turning, "_last_words", nothing),))
 """Leaves a conversation that was cut without the agent's last word."""
 
 

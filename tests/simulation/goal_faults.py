@@ -3,6 +3,7 @@
 from typing import Any
 
 from simulation.faults import Fault
+from simulation.planting import none, nothing, unsaid
 
 from steersman.actors import children
 from steersman.actors.decisions import goals, queueing, running
@@ -18,10 +19,6 @@ __all__ = ["GOAL_FAULTS", "RUN_FAULTS"]
 _RESTED, _PAUSED, _PURSUE = Goal._rested, goals.paused_by_stop, Session._pursue
 
 
-def _nothing_is_spent(goal: GoalRecord) -> str:
-    return ""
-
-
 def _paused_at_the_end_only(record: SessionRecord, environment: Any) -> tuple[Any, ...]:
     return _PAUSED(record, environment) if record.state == "finalizing" else ()
 
@@ -33,20 +30,8 @@ def _judge_again(actor: Goal, goal: GoalRecord, at: GoalBoundary) -> None:
         _RESTED(actor, goal, at)
 
 
-def _none_is_left(_: SessionRecord) -> list[Any]:
-    return []
-
-
 def _as_it_was(_: SessionRecord, found: Any) -> Any:
     return found
-
-
-def _no_obstacle(*_: Any) -> str:
-    return ""
-
-
-def _wait_for_ever(*_: Any) -> None:
-    return None
 
 
 def _pursue_later(session: Session, message: Any) -> Any:
@@ -60,12 +45,12 @@ def _pursue_later(session: Session, message: Any) -> Any:
 
 
 GOAL_FAULTS: dict[str, Fault] = {
-    "overspends the budget": Fault("is overdrawn", ((goals, "what_is_spent", _nothing_is_spent),)),
+    "overspends the budget": Fault("is overdrawn", ((goals, "what_is_spent", unsaid),)),
     "goes on after a stop": Fault(
         "outlives a stop", ((goals, "paused_by_stop", _paused_at_the_end_only),)
     ),
     "judges a boundary twice": Fault("is judged twice", ((Goal, "_rested", _judge_again),)),
-    "never stops": Fault("never stops", ((Goal, "_go_on", _wait_for_ever),)),
+    "never stops": Fault("never stops", ((Goal, "_go_on", none),)),
 }
 
 RUN_FAULTS: dict[str, Fault] = {
@@ -73,13 +58,13 @@ RUN_FAULTS: dict[str, Fault] = {
         "completes without its goal", ((Session, "_pursue", _pursue_later),)
     ),
     "leaves a child whose step goes on without it": Fault(
-        "no step waits for it", ((children, "given_up", _none_is_left),)
+        "no step waits for it", ((children, "given_up", nothing),)
     ),
     "lets a person take the run itself back": Fault(
         "the run never ends", ((queueing, "_but_the_run", _as_it_was),)
     ),
     "passes over work of unknown outcome": Fault(
-        "of its items are not", ((running, "obstacle", _no_obstacle),)
+        "of its items are not", ((running, "obstacle", unsaid),)
     ),
 }
 """Faults that runs of a workflow find."""

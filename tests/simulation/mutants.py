@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from simulation import test_corners as corners
 from simulation import test_guards as guards
-from simulation.planting import Plant
+from simulation.planting import Plant, always, none, nothing
 
 from steersman.actors import children as child_supervisor
 from steersman.actors import gate, ledger
@@ -131,18 +131,6 @@ def _hold_only_what_acts(outbox: Outbox, held: OutboxItem) -> None:
         outbox._held.insert(0, replace(held, seq=0))
     else:
         _HOLD(outbox, held)
-
-
-def _always(*_: Any, **__: Any) -> bool:
-    return True
-
-
-def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
-    return ()
-
-
-def _none(*_: Any, **__: Any) -> None:
-    return None
 
 
 def _recover_without_epoch(record: SessionRecord, entry: e.Recovered, time: float) -> None:
@@ -312,7 +300,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "E02": Mutant(
         "what a stop has overtaken is performed",
-        ((ledger, "admits", _always),),
+        ((ledger, "admits", always),),
         corners.test_a_stop_before_the_commit_keeps_an_effect_from_beginning,
     ),
     "E03": Mutant(
@@ -332,7 +320,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "H05": Mutant(
         "a bare stop lets the message run that replaces the turn",
-        ((stopping, "_hold_what_replaces", _nothing),),
+        ((stopping, "_hold_what_replaces", nothing),),
         corners.test_a_bare_stop_means_what_was_to_run_next_too,
     ),
     "L01": Mutant(
@@ -435,7 +423,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "X03": Mutant(
         "no call is reserved",
-        ((Account, "reserve", _none),),
+        ((Account, "reserve", none),),
         corners.test_a_model_call_is_reserved_before_it_is_made,
     ),
     "X05": Mutant(
@@ -445,7 +433,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "X07": Mutant(
         "steers of a turn that has ended are not taken back",
-        ((queueing, "_stranded", _nothing),),
+        ((queueing, "_stranded", nothing),),
         corners.test_a_steer_of_a_turn_that_has_ended_is_a_message,
     ),
     "X08": Mutant(

@@ -21,9 +21,9 @@ if __name__ == "__main__":
 from simulation.faults import FAULTS
 from simulation.goal_faults import GOAL_FAULTS, RUN_FAULTS
 from simulation.mutants import MUTANTS, _refused, _row
-from simulation.planting import Plant, planted_all
+from simulation.planting import Plant, planted_all, unsaid
 from simulation.rules import keep
-from simulation.test_workflow import played_here
+from simulation.test_workflow import of_a_run
 
 from steersman.actors.decisions import progress
 from steersman.journal import sql, tables, turn_record
@@ -34,7 +34,6 @@ from steersman.simulator.goals import GoalScenario
 from steersman.simulator.loops import LoopScenario
 from steersman.simulator.play import Broken, play
 from steersman.simulator.scenario import Scenario
-from steersman.simulator.workflows import WorkflowScenario
 
 __all__ = ["PLANTED", "Found", "Planted", "find"]
 
@@ -42,10 +41,6 @@ WITHIN = 1_000
 """Seeds of each kind within which a fault is found."""
 _WRITE, _ENTRIES = tables.write_commits, sql.read_entries
 _AFTER_STEP = turn_record.after_step
-
-
-def _of_a_run(seed: Any) -> WorkflowScenario:
-    return WorkflowScenario(seed, played_here("goal"))
 
 
 @dataclass(frozen=True)
@@ -122,16 +117,12 @@ STORE: dict[str, tuple[Plant, ...]] = {
 # Faults of the guard against repetitions ----------------------------------------------------------
 
 
-def _nothing_due(record: Any, environment: Any) -> str:
-    return ""
-
-
 def _every_step_repeats(before: Any, outcomes: Any) -> Any:
     return replace(_AFTER_STEP(before, outcomes), streak=before.streak + 1, reach=1)
 
 
 LOOPS: dict[str, tuple[Plant, ...]] = {
-    "a model goes round for ever": ((progress, "due", _nothing_due),),
+    "a model goes round for ever": ((progress, "due", unsaid),),
     "each step of a turn is a repetition": ((turn_record, "after_step", _every_step_repeats),),
 }
 
@@ -189,7 +180,7 @@ def _planted() -> Iterator[tuple[str, Planted]]:
     for name, fault in GOAL_FAULTS.items():
         yield name, Planted("goal", fault.plants, (GoalScenario,))
     for name, fault in RUN_FAULTS.items():
-        yield name, Planted("run", fault.plants, (_of_a_run,), 200)
+        yield name, Planted("run", fault.plants, (of_a_run,), 200)
     for name, mutant in MUTANTS.items():
         if name not in UNSEEN:
             yield f"{name}: {mutant.fact}", Planted(KINDS.get(name[0], "actor"), mutant.plants)

@@ -5,10 +5,34 @@ from contextlib import ExitStack, contextmanager
 from inspect import getattr_static
 from typing import Any
 
-__all__ = ["Plant", "planted", "planted_all"]
+__all__ = ["Plant", "always", "never", "none", "nothing", "planted", "planted_all", "unsaid"]
 
 Plant = tuple[Any, str, Any]
 """What is replaced: a module, class or table, a name or key of it, and what takes its place."""
+
+
+def always(*_: Any, **__: Any) -> bool:
+    """Say yes."""
+    return True
+
+
+def never(*_: Any, **__: Any) -> bool:
+    """Say no."""
+    return False
+
+
+def none(*_: Any, **__: Any) -> None:
+    """Do nothing."""
+
+
+def nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
+    """Find nothing."""
+    return ()
+
+
+def unsaid(*_: Any, **__: Any) -> str:
+    """Give no reason."""
+    return ""
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 from simulation.faults import FAULTS, Fault
 from simulation.goal_faults import GOAL_FAULTS, RUN_FAULTS
 from simulation.planting import planted_all
-from simulation.test_workflow import played_here
+from simulation.test_workflow import of_a_run
 
 from steersman.machines.errors import UsageError
 from steersman.simulator.choices import Choices, read_choices, write_choices
@@ -15,13 +15,6 @@ from steersman.simulator.goals import GoalScenario
 from steersman.simulator.play import play
 from steersman.simulator.scenario import Scenario
 from steersman.simulator.shrinking import Shrunk, replay, shrink
-from steersman.simulator.workflows import WorkflowScenario
-
-
-def of_a_run(seed: Any) -> WorkflowScenario:
-    """Return a run of the workflow whose agent has a goal."""
-    return WorkflowScenario(seed, played_here("goal"))
-
 
 SMALL = {
     "never stops": (GOAL_FAULTS["never stops"], GoalScenario, 2, 4),

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from simulation.goal_faults import RUN_FAULTS
@@ -314,6 +315,11 @@ def played_here(name: str) -> Workflow:
     if name == "goal":
         return Workflow(parse_workflow("goal.toml", GOAL))
     return Workflow(load_workflow(SHIPPED_WORKFLOWS / f"{name}.toml"))
+
+
+def of_a_run(seed: Any) -> WorkflowScenario:
+    """Return a run of the workflow whose agent has a goal."""
+    return WorkflowScenario(seed, played_here("goal"))
 
 
 @pytest.mark.parametrize("name", ["codemod", "fix-tests", "research", "review", "remote"])
