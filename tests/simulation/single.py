@@ -12,7 +12,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.policy import Policy
 from steersman.simulator.happening import Appended, Passed, Performed
 from steersman.simulator.ports import Chances
-from steersman.simulator.program import SimulatedProgram
+from steersman.simulator.program import POISON, ROOT, SimulatedProgram
 from steersman.simulator.promises import check_history, check_liveness, check_replay, check_state
 from steersman.simulator.session import SimulationPlan
 
@@ -26,6 +26,7 @@ __all__ = [
     "has",
     "kinds",
     "performed",
+    "poison",
     "program",
     "run",
     "say",
@@ -89,9 +90,10 @@ def say(
     made.say(m.UserMessage(type=kind, said=said, intent=intent, matched=matched, then=then))
 
 
-def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:
-    """Return what was journalled, of these kinds if any are named."""
-    found = [happening.entry for happening in made.history if isinstance(happening, Appended)]
+def entries(made: SimulatedProgram, *kinds: type[e.Entry], session: str = ROOT) -> list[Any]:
+    """Return what a session journalled, of these kinds if any are named."""
+    history = made.chronicle.of[session]
+    found = [happening.entry for happening in history if isinstance(happening, Appended)]
     return [one for one in found if isinstance(one, kinds)] if kinds else found
 
 
@@ -110,6 +112,12 @@ def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
     """Return the effects of a kind that reached the ports."""
     found = [happening.effect for happening in made.history if isinstance(happening, Performed)]
     return [one for one in found if isinstance(one, kind)]
+
+
+def poison(made: SimulatedProgram, path: str) -> None:
+    """Let the actor at a path fail."""
+    actor: Any = made.actor(path)
+    actor.actor_ref.tell(POISON)
 
 
 def asking(**settings: Any) -> SimulatedProgram:

@@ -2,16 +2,15 @@
 
 from random import Random
 
-from simulation.single import finish
+from simulation.single import entries, finish
 
 from steersman.journal.entries import Compacted
 from steersman.machines import protocol as m
 from steersman.machines.policy import CompactionPolicy
-from steersman.simulator.happening import Appended
+from steersman.simulator.choices import chooser_of
 from steersman.simulator.person import SimulatedPerson
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
-from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulationPlan
 
 
@@ -26,13 +25,11 @@ def run(seed: int) -> set[str]:
     crash = dice.choice((None, dice.randrange(3, 60)))
     policy = CompactionPolicy(window=dice.choice((0, 12, 40)), keep=dice.choice((0.0, 0.3)))
     plan = SimulationPlan(chances=Chances(model_fails=0.2), compaction=policy, crash_at=crash)
-    chooser = (UniformChooser, PriorityChooser)[seed % 2](dice)
-    program = SimulatedProgram(plan, dice, chooser)
+    program = SimulatedProgram(plan, dice, chooser_of(seed, dice))
     SimulatedPerson(program, dice, 12)
     for _ in range(3):
         program.timeline.after(
             dice.random() * 30, lambda: program.say(m.Compact(wish="all")), "user"
         )
     finish(program)
-    entries = [happening.entry for happening in program.history if isinstance(happening, Appended)]
-    return {entry.how for entry in entries if isinstance(entry, Compacted)}
+    return {entry.how for entry in entries(program, Compacted)}

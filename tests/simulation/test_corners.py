@@ -15,7 +15,7 @@ from simulation.scene import (
     scene,
     start_child,
 )
-from simulation.single import entries, has, performed, run, say
+from simulation.single import entries, has, performed, poison, run, say
 
 from steersman.actors.decisions import children
 from steersman.actors.decisions.decision import Decision
@@ -49,17 +49,18 @@ def work(made: SimulatedProgram, text: str = "work") -> None:
     run(made, has_asked(made))
 
 
+def with_kid(made: SimulatedProgram) -> None:
+    """Step until the turn waits for the child `kid`, whose model is asked."""
+    work(made)
+    answer(made, start_child("kid"))
+    run(made, has_asked(made, "s1-1"))
+
+
 def at_a_tool(made: SimulatedProgram, tool: str = "write") -> None:
     """Step until a tool runs."""
     work(made)
     answer(made, (tool, {}))
     run(made, lambda: bool(made.ports.tools))
-
-
-def entries_of(made: SimulatedProgram, session: str, kind: type[e.Entry]) -> list[Any]:
-    """Return what was journalled of a session, of this kind."""
-    found = [one.entry for one in made.chronicle.of[session] if isinstance(one, Appended)]
-    return [one for one in found if isinstance(one, kind)]
 
 
 # Routing tables -----------------------------------------------------------------------------------
@@ -79,16 +80,14 @@ def test_a_child_that_takes_too_long_is_cancelled() -> None:
 def test_a_patient_stop_ends_a_child_whose_call_it_has_overtaken(tool: str) -> None:
     """A call that was written down, and that the stop of the parent kept from running, has ended."""
     with scene(by_rank("", "children"), interrupt_at="boundary") as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
+        with_kid(made)
         answer(made, (tool, {"task": "more", "name": "grandkid"}), path="children/kid")
-        run(made, lambda: bool(entries_of(made, "s1-1", e.ToolIntended)))
+        run(made, lambda: bool(entries(made, e.ToolIntended, session="s1-1")))
         made.say(m.Interrupt(order=m.StopOrder(cause="bare_word")))
         run(made)
         assert made.record.turns["t1"].state == "interrupted"
         assert made.record.state == "idle"
-        ends = entries_of(made, "s1-1", e.ToolEnded)
+        ends = entries(made, e.ToolEnded, session="s1-1")
         assert [(entry.tool, entry.end.status) for entry in ends] == [(tool, "killed")]
 
 
@@ -147,8 +146,7 @@ def test_a_turn_whose_actor_fails_in_a_call_has_failed() -> None:
     """A turn ends in the journal in whatever state its actor died."""
     with scene() as made:
         work(made)
-        turn: Any = made.actor("turn")
-        turn.actor_ref.tell(POISON)
+        poison(made, "turn")
         run(made)
         assert made.record.turns["t1"].state == "failed"
         assert made.record.state == "idle"
@@ -298,9 +296,7 @@ def require_commits_first(made: SimulatedProgram, *wanted: type[Any]) -> None:
 def test_a_child_is_opened_after_the_commit() -> None:
     """A child's session is opened once the entry that starts the child is durable."""
     with scene() as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
+        with_kid(made)
         require_commits_first(made, m.OpenChild)
 
 
@@ -570,9 +566,8 @@ def test_a_queue_that_fails_leaves_the_turn_alone() -> None:
     """One for one: the turn goes on to its end while the queue is started again."""
     with scene() as made:
         work(made)
-        queue: Any = made.actor("queue")
-        turn: Any = made.actor("turn")
-        queue.actor_ref.tell(POISON)
+        turn = made.actor("turn")
+        poison(made, "queue")
         run(made)
         assert made.actor("turn") is turn
         answer(made)
@@ -584,8 +579,7 @@ def test_a_turn_that_fails_is_not_started_again() -> None:
     """A turn's actor is temporary: its failure ends the turn, and the next one has another actor."""
     with scene() as made:
         work(made)
-        turn: Any = made.actor("turn")
-        turn.actor_ref.tell(POISON)
+        poison(made, "turn")
         run(made)
         assert made.actor("turn") is None
 
@@ -633,11 +627,9 @@ def test_no_child_restarts_before_all_stopping_ones_are_down() -> None:
 def test_a_child_whose_actor_fails_goes_on_from_its_journal() -> None:
     """A child's session is transient: it is started again, and gives its result."""
     with scene() as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
-        child: Any = made.actor("children/kid")
-        child.actor_ref.tell(POISON)
+        with_kid(made)
+        child = made.actor("children/kid")
+        poison(made, "children/kid")
         run(made, lambda: made.actor("children/kid") not in (None, child))
         run(made)
         assert made.actor("children/kid/turn") is not None
@@ -662,9 +654,7 @@ def test_a_model_call_is_reserved_before_it_is_made() -> None:
 def test_the_name_of_a_child_that_is_just_ending_is_not_given_again() -> None:
     """While the session of the last bearer is still open, a new child gets the name with a number."""
     with scene() as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
+        with_kid(made)
         answer(made, path="children/kid")
         run(made, has(made, e.ChildEnded))
         turn = made.record.turns["t1"]
@@ -678,9 +668,7 @@ def test_the_name_of_a_child_that_is_just_ending_is_not_given_again() -> None:
 def test_the_name_of_a_child_whose_result_is_on_its_way_is_not_given_again() -> None:
     """Its result is told from that of a new child by the name: they would be taken for one."""
     with scene() as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
+        with_kid(made)
         answer(made, path="children/kid")
         run(made, has(made, e.ChildEnded))
         record, turn = made.record, made.record.turns["t1"]
@@ -703,8 +691,7 @@ def test_a_steer_of_a_turn_that_has_ended_is_a_message() -> None:
         work(made)
         say(made, "use tabs", Intent.EXPLICIT_STEER)
         run(made, lambda: len(made.record.queue.live()) == 2)
-        turn: Any = made.actor("turn")
-        turn.actor_ref.tell(POISON)
+        poison(made, "turn")
         run(made, lambda: made.record.turn == "t2")
         steer = made.record.queue.items["m2"]
         assert (steer.state, steer.turn, steer.routed.said_as) == ("running", "t2", "queue")
@@ -740,8 +727,7 @@ def test_an_answer_that_missed_its_turn_waits_for_a_persons_word(
         work(made)
         made.say(m.QueueChange(op="steer", number=1))
         run(made, has(made, e.SteerAddressed))
-        turn: Any = made.actor("turn")
-        turn.actor_ref.tell(POISON)
+        poison(made, "turn")
         run(made)
         assert made.record.queue.items["m1"].state == "offered"
         work(made)
@@ -821,11 +807,8 @@ def test_a_result_for_a_turn_that_has_just_failed_is_not_lost() -> None:
     """A child ends between the death of its turn's actor and the news of that: its result waits."""
     child = ("children/kid/turn", "children/kid/queue", "children/kid", "writer s1-1")
     with scene(by_rank("turn", *child, "children", "queue")) as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
-        turn: Any = made.actor("turn")
-        turn.actor_ref.tell(POISON)
+        with_kid(made)
+        poison(made, "turn")
         answer(made, path="children/kid")
         run(made)
         assert made.record.turns["t1"].state == "failed"
@@ -836,9 +819,7 @@ def test_a_resumed_child_that_was_done_can_be_stopped_before_it_opens() -> None:
     """Its parent did not learn of its result in a crash, resumes it, and stops it at once."""
     child = ("children/kid/turn", "children/kid/queue", "children/kid")
     with scene(by_rank(*child)) as made:
-        work(made)
-        answer(made, start_child("kid"))
-        run(made, has_asked(made, "s1-1"))
+        with_kid(made)
         run(made, lambda: made.durable == made.record.seq)
         answer(made, path="children/kid")
         kid = made.world.open["s1-1"]

@@ -25,7 +25,6 @@ from steersman.machines.delivery import (
 from steersman.machines.disposition import Intent
 from steersman.machines.policy import Limits
 from steersman.machines.routing import when
-from steersman.simulator.happening import Appended
 from steersman.simulator.program import SimulatedProgram
 
 CHILDREN = {
@@ -176,18 +175,12 @@ def timed_out(made: SimulatedProgram, relation: Relation) -> bool:
     """Whether a timeout has stopped the child, its goal, or who works for it."""
     if relation is Relation.SELF:
         return any(entry.cause == "timeout" for entry in entries(made, e.ChildCancelled))
-    journal = [
-        happening.entry
-        for happening in made.chronicle.of["s1-1"]
-        if isinstance(happening, Appended)
-    ]
     if relation is Relation.GOAL:
-        return any(isinstance(entry, GoalPaused) for entry in journal)
+        return bool(entries(made, GoalPaused, session="s1-1"))
     return any(
-        isinstance(entry, e.ChildCancelled)
-        and (entry.child, entry.cause) == (CHILDREN[relation], "timeout")
+        (entry.child, entry.cause) == (CHILDREN[relation], "timeout")
         and bool(entry.receipt)  # else it is by a limit of its own
-        for entry in journal
+        for entry in entries(made, e.ChildCancelled, session="s1-1")
     )
 
 

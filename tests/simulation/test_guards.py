@@ -5,7 +5,7 @@ from typing import Any
 
 from simulation.scene import answer, by_rank, end_tool, has_asked, scene, start_child
 from simulation.single import entries, has, performed, run, say
-from simulation.test_corners import at_a_tool, entries_of, kinds, work
+from simulation.test_corners import at_a_tool, kinds, work
 
 from steersman.actors import gate
 from steersman.actors.decisions.decision import Decision
@@ -177,11 +177,11 @@ def test_an_answer_reaches_the_child_that_asked() -> None:
         asked = {
             session: entry.question
             for session in ("s1-1", "s1-2-1")
-            for entry in entries_of(made, session, e.QuestionAsked)
+            for entry in entries(made, e.QuestionAsked, session=session)
         }
         assert len(set(asked.values())) == 2
         for session, question in asked.items():
             made.say(m.Answer(question=question, choice="allow"))
             run(made)
-            (answered,) = entries_of(made, session, e.QuestionAnswered)
+            (answered,) = entries(made, e.QuestionAnswered, session=session)
             assert answered.question == question

@@ -4,10 +4,10 @@ from random import Random
 
 from simulation.single import finish
 
+from steersman.simulator.choices import chooser_of
 from steersman.simulator.person import SimulatedPerson
 from steersman.simulator.ports import Chances
 from steersman.simulator.program import SimulatedProgram
-from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulationPlan
 
 
@@ -25,7 +25,7 @@ def run(seed: int) -> dict[str, int]:
         crash_at=dice.choice((None, dice.randrange(3, 60))),
         losses=0.4,
     )
-    program = SimulatedProgram(plan, dice, (UniformChooser, PriorityChooser)[seed % 2](dice))
+    program = SimulatedProgram(plan, dice, chooser_of(seed, dice))
     SimulatedPerson(program, dice, 10)
     finish(program)
     return program.writer.store.lost

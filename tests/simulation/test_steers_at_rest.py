@@ -27,20 +27,11 @@ def stopped_with_a_steer(steers: int = 1, **policy: Any) -> Iterator[SimulatedPr
         run(made, has_asked(made, "s1-1"))
         for number in range(1, steers + 1):
             say(made, f"use tabs {number}", Intent.EXPLICIT_STEER, client_id=f"c{number}")
-        run(made, lambda: len(entries_of_bob(made, e.Queued)) == 1 + steers)
+        run(made, lambda: len(entries(made, e.Queued, session="s1-1")) == 1 + steers)
         say(made, "stop", Intent.INTERRUPT_BARE)
         run(made, has(made, e.Stopped))
         assert made.record.children["bob"].state == "interrupted"
         yield made
-
-
-def entries_of_bob(made: SimulatedProgram, kind: type[e.Entry]) -> list[Any]:
-    """Return what bob journalled, of this kind."""
-    return [
-        happening.entry
-        for session, happening in made.world.chronicle.all
-        if session == "s1-1" and isinstance(getattr(happening, "entry", None), kind)
-    ]
 
 
 def states(made: SimulatedProgram) -> dict[int, str]:
@@ -50,7 +41,7 @@ def states(made: SimulatedProgram) -> dict[int, str]:
 
 def said_to_bob(made: SimulatedProgram) -> str:
     """Return all that bob's model has been told."""
-    told = [*entries_of_bob(made, e.TurnStarted), *entries_of_bob(made, e.Steered)]
+    told = entries(made, e.TurnStarted, e.Steered, session="s1-1")
     return "\n".join(message.text for entry in told for message in entry.messages)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from simulation.goal_faults import RUN_FAULTS
 from simulation.planting import planted_all
+from simulation.single import poison
 
 from steersman.actors.decisions import run_attempts, run_steps
 from steersman.actors.decisions.decision import Decision
@@ -21,7 +22,7 @@ from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
 from steersman.machines.lifecycles import RUN
 from steersman.simulator.ports import Chances, SimulatedPorts
-from steersman.simulator.program import POISON, ROOT, SimulatedProgram
+from steersman.simulator.program import ROOT, SimulatedProgram
 from steersman.simulator.schedule import PriorityChooser, UniformChooser
 from steersman.simulator.session import SimulatedRun, SimulationPlan
 from steersman.simulator.workflows import Workflow, WorkflowScenario
@@ -369,9 +370,7 @@ def test_a_run_whose_actor_fails_while_it_stops_goes_on_where_it_was() -> None:
         pass
     program.say(m.Interrupt(order=m.StopOrder(cause="stop")))
     until("interrupting")
-    turn = program.actor("turn")
-    assert turn is not None
-    turn.actor_ref.tell(POISON)
+    poison(program, "turn")
     until("interrupted")
     while program.step():
         pass
