@@ -18,6 +18,8 @@ ROOMS = (
 )
 KNOWN = {".ci", ".editorconfig", ".github", ".pre-commit-config.yaml", ".vscode"}
 IGNORED = {"__pycache__", "build", "dist", "node_modules"}
+Load = Callable[[str], ModuleType]
+"""Imports a module by its name."""
 
 
 @dataclass(frozen=True)
@@ -87,22 +89,8 @@ def rooms() -> tuple[str, ...]:
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Callable[[str], ModuleType]]:
-    """Import a module of benchmarks/work, a program and no package; what it keeps is temporary."""
-    folder = ROOT / "benchmarks" / "work"
-    monkeypatch.syspath_prepend(str(folder.parent))
-    monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setenv("STEERSMAN_PEERS", str(tmp_path / "peers"))
-    yield importlib.import_module
-    for path in folder.glob("[a-z]*.py"):
-        sys.modules.pop(path.stem, None)
-
-
-@pytest.fixture
-def load_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Generator[Callable[[str], ModuleType]]:
-    """Import a module of benchmarks/survival, which uses those of the other benchmarks, too."""
+def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Load]:
+    """Import a module of the benchmarks, programs and no packages; what they keep is temporary."""
     before, benchmarks = set(sys.modules), ROOT / "benchmarks"
     for folder in ("", "work", "peers", "survival"):
         monkeypatch.syspath_prepend(str(benchmarks / folder))

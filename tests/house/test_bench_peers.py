@@ -1,35 +1,18 @@
 """`make bench-peers`: its page says what was measured."""
 
-import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Generator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-import pytest
 from support.patience import seconds
+
+from .conftest import Load
 
 PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 
 
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
-    """Import a module of the benchmark, which is a program and no package."""
-    monkeypatch.syspath_prepend(str(PEERS))
-    names = ("page",)
-
-    def one(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield one
-    for name in names:
-        sys.modules.pop(name, None)
-
-
-def test_the_page_is_that_of_the_kept_figures(load: Any) -> None:
+def test_the_page_is_that_of_the_kept_figures(load: Load) -> None:
     """Nobody has changed docs/performance.md by hand, or kept figures without writing it."""
     page = load("page")
     kept = json.loads((page.KEPT / "peers.json").read_text("utf-8"))
@@ -45,7 +28,7 @@ def test_the_program_prints_the_kept_figures() -> None:
     assert (ran.returncode, "first model request" in ran.stdout) == (0, True), ran.stderr
 
 
-def test_the_page_has_the_work_that_was_kept(load: Any, tmp_path: Path) -> None:
+def test_the_page_has_the_work_that_was_kept(load: Load, tmp_path: Path) -> None:
     """The tables of `make bench-work` are those of its file; without one the page says so."""
     page = load("page")
     assert page.work_tables(tmp_path) == "No results are kept yet."

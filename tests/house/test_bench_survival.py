@@ -8,12 +8,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-Load = Callable[[str], ModuleType]
+from .conftest import Load
 
 
 def trajectory(act: str = "kill", when: str = "tool") -> dict[str, Any]:
@@ -182,10 +181,10 @@ def not_listed(seen: dict[str, Any]) -> None:
     ],
 )
 def test_the_judge_finds_a_planted_loss(
-    load_it: Load, plant: Callable[[dict[str, Any]], None], figure: str
+    load: Load, plant: Callable[[dict[str, Any]], None], figure: str
 ) -> None:
     """It counts once what is planted, names it, and counts nothing else."""
-    verdict = load_it("verdict")
+    verdict = load("verdict")
     seen = trajectory()
     plant(seen)
     found = verdict.judge(seen)
@@ -196,15 +195,15 @@ def test_the_judge_finds_a_planted_loss(
 
 @pytest.mark.parametrize("seen", [{"met": 0}, {"met": 3, "grown": ["home/journal"]}])
 def test_a_disk_that_did_not_fail_for_an_agent_counts_nothing(
-    load_it: Load, seen: dict[str, Any]
+    load: Load, seen: dict[str, Any]
 ) -> None:
     """No call met the fault, or the conversation grew: the library does not reach that program."""
-    assert not load_it("verdict").judge({**trajectory("full"), **seen}).was_tried
+    assert not load("verdict").judge({**trajectory("full"), **seen}).was_tried
 
 
-def test_the_judge_counts_no_more_than_there_is(load_it: Load) -> None:
+def test_the_judge_counts_no_more_than_there_is(load: Load) -> None:
     """Clean cases: a step that was cut off began again, a message waits, one cannot be resumed."""
-    judge = load_it("verdict").judge
+    judge = load("verdict").judge
     found = judge(trajectory())
     assert (found.is_clean, found.seconds) == (True, 0.5)
     waits = trajectory()
@@ -223,9 +222,9 @@ def test_the_judge_counts_no_more_than_there_is(load_it: Load) -> None:
     assert not judge({**trajectory(), "fault": 0.0}).was_tried
 
 
-def test_the_plan_is_the_same_again(load_it: Load) -> None:
+def test_the_plan_is_the_same_again(load: Load) -> None:
     """A case depends on its numbers alone, a round tries each kind, and later kinds change no number."""
-    plan = load_it("plan")
+    plan = load("plan")
     numbers = plan.numbers(2)
     cases = [plan.draw(1, number) for number in numbers]
     assert [plan.draw(1, number) for number in reversed(numbers)] == cases[::-1]
@@ -237,18 +236,18 @@ def test_the_plan_is_the_same_again(load_it: Load) -> None:
     assert (case.kind.name, case.steps, case.step) == ("disk is full in a stream", 3, 1)
 
 
-def test_kept_trials_are_of_the_kinds_of_their_numbers(load_it: Load) -> None:
+def test_kept_trials_are_of_the_kinds_of_their_numbers(load: Load) -> None:
     """What was drawn when a trial was made is drawn today."""
-    results, plan = load_it("results"), load_it("plan")
+    results, plan = load("results"), load("plan")
     for line in results.read(results.TRIALS):
         kept = line["seen"]["case"]
         drawn = dataclasses.asdict(plan.draw(line["seed"], line["number"]))
         assert {**drawn, **kept} == drawn
 
 
-def test_the_model_is_careful_and_sees_to_the_rest(load_it: Load) -> None:
+def test_the_model_is_careful_and_sees_to_the_rest(load: Load) -> None:
     """It looks before it repeats a call without a result, and asks for what is missing."""
-    scripted, asked_of = load_it("scripted"), load_it("peer_server").Asked
+    scripted, asked_of = load("scripted"), load("peer_server").Asked
     called = {"function": {"name": "bash", "arguments": '{"command": "sh step.sh m1.2 slow"}'}}
     messages = [
         {"role": "user", "content": scripted.prompt("m1", 2)},
@@ -269,22 +268,22 @@ def test_the_model_is_careful_and_sees_to_the_rest(load_it: Load) -> None:
     assert scripted.next_step(heard) == scripted.FINISHED
 
 
-def test_steersman_survives_a_kill(load_it: Load) -> None:
+def test_steersman_survives_a_kill(load: Load) -> None:
     """A whole trial: the fault meets it, all witnesses speak, and the verdict is made of that."""
-    agents, trial = load_it("agents"), load_it("trial")
-    seen = trial.try_case(agents.AGENTS["steersman"](), load_it("plan").draw(1, 3))
-    verdict = load_it("verdict").judge(seen)
+    agents, trial = load("agents"), load("trial")
+    seen = trial.try_case(agents.AGENTS["steersman"](), load("plan").draw(1, 3))
+    verdict = load("verdict").judge(seen)
     assert (verdict.was_tried, verdict.reasons) == (True, [])
     assert [run["code"] for run in seen["runs"]] == [-9, 0]
     assert seen["sessions"]
 
 
-def test_an_agent_heeds_what_its_runner_ignores(load_it: Load) -> None:
+def test_an_agent_heeds_what_its_runner_ignores(load: Load) -> None:
     """A campaign in the background has SIGINT ignored, and what it starts would never end by one."""
     number = signal.SIGINT
     before = signal.signal(number, signal.SIG_IGN)
     try:
-        load_it("trial").heed_signals()
+        load("trial").heed_signals()
         code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     finally:
@@ -292,18 +291,18 @@ def test_an_agent_heeds_what_its_runner_ignores(load_it: Load) -> None:
     assert ran.stdout == "False\n"
 
 
-def test_the_page_is_that_of_its_data_and_not_old(load_it: Load) -> None:
+def test_the_page_is_that_of_its_data_and_not_old(load: Load) -> None:
     """Nobody has changed docs/survival.md by hand, and its versions are of the last thirty days."""
-    results = load_it("results")
+    results = load("results")
     data = json.loads(results.KEPT.read_text("utf-8"))
     assert results.page(data) == results.PAGE.read_text("utf-8")
     age = datetime.datetime.now(datetime.UTC).date() - datetime.date.fromisoformat(data["date"])
     assert age.days <= results.MOST_DAYS, "run `make bench-survival ARGS=--write`"
 
 
-def test_results_go_on_and_are_judged_anew(load_it: Load, tmp_path: Path) -> None:
+def test_results_go_on_and_are_judged_anew(load: Load, tmp_path: Path) -> None:
     """A line that a crash cut off is left out; the report names cases, and what was seen only once."""
-    results = load_it("results")
+    results = load("results")
     seen = trajectory()
     doubled(seen)
     for number in (3, 4):

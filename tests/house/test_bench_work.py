@@ -1,12 +1,12 @@
 """`make bench-work`: its tasks can be solved and are frozen, its checks find what is wrong."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from .conftest import Load
 
 WORK = Path(__file__).parents[2] / "benchmarks" / "work"
 FAMILIES = ("lookup", "fix", "write", "everywhere", "data", "trap")
@@ -20,8 +20,6 @@ TRIED = {
     "rule-or-test",
 }
 """Tasks whose reference `make test` tries; the others are left to the night."""
-
-Load = Callable[[str], ModuleType]
 
 
 def laid_out(task: Any, folder: Path) -> Path:

@@ -4,10 +4,8 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,9 +13,10 @@ from support.model_behaviours import Door
 from support.model_server import Hang, ModelServer, Text, Tools
 from support.patience import seconds
 
+from .conftest import Load
+
 pytestmark = pytest.mark.nightly
 
-Load = Callable[[str], ModuleType]
 READ = {
     "type": "function",
     "function": {"name": "read", "parameters": {"type": "object", "required": ["path"]}},

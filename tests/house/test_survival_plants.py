@@ -4,15 +4,15 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from support.survival_agent import PLANTS
 
+from .conftest import Load
+
 pytestmark = pytest.mark.nightly
 
-Load = Callable[[str], ModuleType]
 SCRIPT = Path(__file__).parents[1] / "support" / "survival_agent.py"
 HEADER = Path("/usr/include/stdio.h")
 MOST = 3
@@ -20,10 +20,10 @@ MOST = 3
 
 
 @pytest.fixture
-def judged(load_it: Load, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Any]:
+def judged(load: Load, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Any]:
     """Return what has an agent with a planted fault try a case, and the verdict."""
-    agents, contender = load_it("agents"), load_it("contender")
-    lines, trial = load_it("contenders").Lines, load_it("trial")
+    agents, contender = load("agents"), load("contender")
+    lines, trial = load("contenders").Lines, load("trial")
     monkeypatch.setattr(trial, "LIMIT", 30.0)
 
     class Talk(lines):  # type: ignore[misc, valid-type]
@@ -61,10 +61,10 @@ def judged(load_it: Load, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int
             return [path.name for path in (self.home / ".agent").glob("*")]
 
     def judge(plant: str, number: int) -> Any:
-        case = load_it("plan").draw(1, number)
+        case = load("plan").draw(1, number)
         if case.kind.needs_library and not (shutil.which("cc") and HEADER.exists()):
             pytest.skip("there is no C compiler, with which the faults of disk and clock are made")
-        return load_it("verdict").judge(trial.try_case(Planted(plant), case))
+        return load("verdict").judge(trial.try_case(Planted(plant), case))
 
     return judge
 
@@ -90,25 +90,23 @@ FOUND = {
 """By which kind a planted fault is found, and what is counted then."""
 
 
-def numbers(load_it: Load, kind: str) -> list[int]:
+def numbers(load: Load, kind: str) -> list[int]:
     """Return the first cases of a kind."""
-    plan = load_it("plan")
+    plan = load("plan")
     return [one for one in plan.numbers(MOST) if plan.kind_of(one).name == kind]
 
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_planted_fault_is_found(
-    load_it: Load, judged: Callable[[str, int], Any], plant: str
+    load: Load, judged: Callable[[str, int], Any], plant: str
 ) -> None:
     """One of the first cases of its kind counts it."""
     kind, figure = FOUND[plant]
-    assert any(getattr(judged(plant, number), figure) for number in numbers(load_it, kind))
+    assert any(getattr(judged(plant, number), figure) for number in numbers(load, kind))
 
 
 @pytest.mark.parametrize("kind", sorted({kind for kind, _ in FOUND.values()}))
-def test_what_survives_is_clean(
-    load_it: Load, judged: Callable[[str, int], Any], kind: str
-) -> None:
+def test_what_survives_is_clean(load: Load, judged: Callable[[str, int], Any], kind: str) -> None:
     """Nothing is counted of the same agent without a fault, in the same kinds."""
-    verdict = judged("none", numbers(load_it, kind)[0])
+    verdict = judged("none", numbers(load, kind)[0])
     assert (verdict.was_tried, verdict.reasons) == (True, [])
