@@ -58,11 +58,6 @@ class Result:
     repeated: int
     kill: float | None = None
 
-    @property
-    def is_solved(self) -> bool:
-        """Whether the work was done."""
-        return self.how in SOLVED
-
 
 @dataclass
 class Lab:

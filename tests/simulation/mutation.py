@@ -152,7 +152,6 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Is: ("is", "is not"),
     ast.IsNot: ("is not", "is"),
 }
-_Change = tuple[ast.AST, int, int, str]
 
 
 class _Finder(ast.NodeVisitor):

@@ -6,9 +6,7 @@ from random import Random
 from typing import Any
 
 from pykka import ActorRef
-from simulation.single import run
 
-from steersman.journal.record import SessionRecord
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.policy import DelegationPolicy, Policy
@@ -24,7 +22,6 @@ __all__ = [
     "delegation",
     "end_tool",
     "has_asked",
-    "record_of_child",
     "scene",
     "start_child",
 ]
@@ -120,11 +117,3 @@ def has_asked(made: SimulatedProgram, *sessions: str) -> Callable[[], bool]:
         return all(name in there and there[name].ports.models for name in sessions or ("s1",))
 
     return is_asked
-
-
-def record_of_child(made: SimulatedProgram, path: str) -> SessionRecord:
-    """Return the record of a child's session, by the path of its actor; step until it is there."""
-    run(made, lambda: made.actor(path) is not None)
-    actor: Any = made.actor(path)
-    record: SessionRecord = actor.record
-    return record

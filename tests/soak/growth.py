@@ -6,7 +6,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
 from support.driver import Chat, Place
 from support.model_server import ModelServer, Recorded, Text
 
@@ -71,16 +70,6 @@ def _sample(chat: Chat, turns: int) -> Sample:
         ),
         cpu=(int(user) + int(system)) / _TICKS,
     )
-
-
-def _size(database: Path) -> int:
-    """Return the bytes of all pages in use, also of those that no checkpoint has moved yet."""
-    with closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        pages, free, size = (
-            int(connection.execute(f"PRAGMA {name}").fetchall()[0][0])
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-    return (pages - free) * size
 
 
 def figures(samples: list[Sample]) -> dict[str, float]:

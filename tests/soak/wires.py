@@ -161,7 +161,6 @@ class _Lines:
 
     def __init__(self, place: Place, *command: str) -> None:
         self.place, self._command = place, command
-        self.greeting: list[dict[str, Any]] = []
         self._made = self._looked = 0
         self._begin()
 
