@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from looking import COMMAND, cpu_seconds
 from table import head, row
 
 from steersman.gateway.host.offline_writer import writing
@@ -31,7 +32,6 @@ from steersman.journal.store import SessionRow, StoredEntry
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage
 
-COMMAND = (sys.executable, "-m", "steersman")
 LIMIT = 20_000
 """Messages that a queue may hold."""
 ADDED = 100
@@ -341,12 +341,6 @@ def journals(most: int) -> None:
 def environ_of(home: Path) -> dict[str, str]:
     """Return the environment of a program with this home."""
     return {**os.environ, "STEERSMAN_HOME": str(home)}
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time that a process has used, of all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
