@@ -101,7 +101,7 @@ class Player:
         self._told = 0
         self._left: list[m.Said] = []
         self._skipped = {0} if opened != script.opened else set[int]()
-        self._start()
+        self._start({})
 
     # What the record has --------------------------------------------------------------------------
 
@@ -133,10 +133,11 @@ class Player:
 
     # One incarnation ------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _start(self, outcomes: dict[str, str]) -> None:
         self.dispatcher = SimulatedDispatcher()
         self.system = ActorSystem(self.dispatcher, self.now)
         self.environment = self._environment_of(self, self.record)
+        self.environment.outcomes = outcomes
         if self._is_amended and self.changes.amend is not None:
             self.changes.amend(self.environment)
         self.ledger = Ledger(self.record, self.environment, self.now)
@@ -155,16 +156,7 @@ class Player:
         self.close()
         self.ports.forget()
         self._is_dead = False
-        before = self._environment_of
-
-        def environment_of(player: Player, record: SessionRecord) -> Environment:
-            environment = before(player, record)
-            environment.outcomes = outcomes
-            return environment
-
-        self._environment_of = environment_of
-        self._start()
-        self._environment_of = before
+        self._start(outcomes)
 
     def close(self) -> None:
         """Let go of the actors."""
