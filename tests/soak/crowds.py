@@ -204,10 +204,25 @@ class IrcCrowd:
         self.server.close()
 
 
-class MatrixCrowd:
-    """Rooms of Synapse."""
+class _LastingCrowd:
+    """People of a server that keeps what is said while the gateway is away."""
 
     gaps = False
+    server: MatrixServer | TelegramServer
+    tunnel: Tunnel
+
+    def restart(self, meanwhile: Callable[[], None]) -> None:
+        self.server.kill()
+        meanwhile()
+        self.server.start()
+
+    def close(self) -> None:
+        self.tunnel.close()
+        self.server.close()
+
+
+class MatrixCrowd(_LastingCrowd):
+    """Rooms of Synapse."""
 
     def __init__(self, folder: Path) -> None:
         self.server = MatrixServer(folder)
@@ -251,20 +266,9 @@ class MatrixCrowd:
     def _members(self, room: str) -> list[str]:
         return list(self._people[0].ask(f"rooms/{quote(room)}/joined_members")["joined"])
 
-    def restart(self, meanwhile: Callable[[], None]) -> None:
-        self.server.kill()
-        meanwhile()
-        self.server.start()
 
-    def close(self) -> None:
-        self.tunnel.close()
-        self.server.close()
-
-
-class TelegramCrowd:
+class TelegramCrowd(_LastingCrowd):
     """Groups of a server that implements the documented Bot API; a group takes a message in 3 seconds."""
-
-    gaps = False
 
     def __init__(self, folder: Path) -> None:
         self.server = TelegramServer(folder)
@@ -291,15 +295,6 @@ class TelegramCrowd:
 
     def is_joined(self) -> bool:
         return any(call["method"] == "getUpdates" for call in self.server.act("calls"))
-
-    def restart(self, meanwhile: Callable[[], None]) -> None:
-        self.server.kill()
-        meanwhile()
-        self.server.start()
-
-    def close(self) -> None:
-        self.tunnel.close()
-        self.server.close()
 
 
 CROWDS: dict[str, Callable[[Path], Crowd]] = {
