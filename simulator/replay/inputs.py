@@ -102,9 +102,8 @@ class Inputs:
                         if not isinstance(other, e.Withdrawn):
                             yield from self._candidates(other)
                             break
-                yield m.QueueChange(
-                    op="clear"
-                )  # taken back one by one, a steer might run in between
+                # taken back one by one, a steer might run in between
+                yield m.QueueChange(op="clear", moved_to=entry.moved_to)
                 yield m.QueueChange(op="withdraw", number=number)
             case e.EditBegun():
                 yield m.QueueChange(op="begin_edit", number=number, editor=entry.editor)
