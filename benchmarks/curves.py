@@ -50,7 +50,7 @@ LOOP = "steersman-loop"
 def opened(session: str) -> e.SessionOpened:
     """Begin a session."""
     return e.SessionOpened(
-        session=session, folder="/project", agent="assistant", model="main", system="Be brief."
+        session=session, folder="/tmp", agent="assistant", model="main", system="Be brief."
     )
 
 

@@ -42,10 +42,10 @@ LIVE = (
 
 def fill(store: SqliteStore) -> None:
     """Write one session of 100,000 entries, and many that a live process owns."""
-    store.create(SessionRow(session="long", folder="/project"))
+    store.create(SessionRow(session="long", folder="/tmp"))
     with writing(store, "long") as offline_writer:
         first = e.SessionOpened(
-            session="long", folder="/project", agent="assistant", model="m", system="be good"
+            session="long", folder="/tmp", agent="assistant", model="m", system="be good"
         )
         batch = [(StoredEntry(seq=1, time=1.0, data=encode_entry(first)), first)]
         for number in range(1, TURNS + 1):
@@ -69,7 +69,7 @@ def fill(store: SqliteStore) -> None:
         if batch:
             offline_writer.keep(batch)
     for number in range(SESSIONS):
-        store.create(SessionRow(session=f"s{number:05}", folder="/project", updated=float(number)))
+        store.create(SessionRow(session=f"s{number:05}", folder="/tmp", updated=float(number)))
         store.claim(f"s{number:05}", "n1")
 
 
