@@ -989,7 +989,8 @@ class ItemStarted(RunEntry):
 class ItemEnded(RunEntry):
     """How an attempt ended: `status` is ok, failed, retry (another follows), interrupted or unknown.
 
-    `killed` and `survivors` are the processes of one that was interrupted.
+    `killed` and `survivors` are the processes of one that was interrupted. `user` is who answered a
+    question, if that has a name.
     """
 
     turn: str
@@ -999,6 +1000,7 @@ class ItemEnded(RunEntry):
     result: WorkResult = field(default_factory=WorkResult)
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
+    user: str = ""
 
 
 class ItemReopened(RunEntry, NoEvent):
@@ -1029,13 +1031,14 @@ class StepAsked(RunEntry):
 
 
 class StepReleased(RunEntry, NoEvent):
-    """A person lets work begin that was held; `is_child` and `is_told` as for `ItemStarted`."""
+    """A person, `user`, lets work begin that was held; `is_child` and `is_told` as for `ItemStarted`."""
 
     turn: str
     step: str
     index: int
     is_child: bool = False
     is_told: bool = False
+    user: str = ""
 
 
 class StepEnded(RunEntry):

@@ -366,12 +366,19 @@ def answered(view: RunView, message: m.Answer) -> Decision:
         known = ", ".join(asked.options)
         return refusal(f"`{said}` is no answer; there are: {known}")
     if asked.is_hold and text is not None:
-        return replace(_released(view, step, attempt, text), reply=answer())
-    if text is None or is_unanswered:
-        outcome = by_default(asked.default, NO_ANSWER)
+        decision = _released(view, step, attempt, text)
+    elif text is None or is_unanswered:
+        decision = conclude(view, step, attempt.index, by_default(asked.default, NO_ANSWER))
     else:
         outcome = "ok", e.WorkResult(output=text, more={"by": "user"})
-    return replace(conclude(view, step, attempt.index, outcome), reply=answer())
+        decision = conclude(view, step, attempt.index, outcome)
+    entries = (
+        replace(entry, user=message.user)
+        if isinstance(entry, e.ItemEnded | e.StepReleased)
+        else entry
+        for entry in decision.entries
+    )
+    return replace(decision, entries=tuple(entries), reply=answer())
 
 
 def limited(view: RunView, attempt: Attempt) -> Decision:

@@ -66,9 +66,10 @@ def audit(
 def _of_session(
     store: Store, row: SessionRow, since: float, redactor: Redactor
 ) -> Iterator[AuditLine]:
+    planned = set[str]()
     before = max(seq_at(store, row.session, row.seq, since), _replayed(store, row))
     for stored in store.entries(row.session, before):
-        act = _act(decode_entry(stored.data), f"agent {row.agent}")
+        act = _act(decode_entry(stored.data), f"agent {row.agent}", planned)
         if act is not None:
             yield AuditLine(
                 time=iso(stored.time),
@@ -88,14 +89,20 @@ def _replayed(store: Store, row: SessionRow) -> int:
     return int(of.rpartition("@")[2]) if of else 0
 
 
-def _act(entry: e.Entry, agent: str) -> _Act | None:
-    """Return what an entry says that somebody did; none for what follows from other entries."""
+def _act(entry: e.Entry, agent: str, planned: set[str]) -> _Act | None:
+    """Return what an entry says that somebody did; none for what follows from other entries.
+
+    `planned` are the receipts of stops that were ordered before they took effect.
+    """
     match entry:
         case e.Queued(item_kind=m.ItemKind.MESSAGE, said=said, routed=routed):
             return _Act(routed.said_as, said.text, routed.rule, said.user)
         case e.Edited(said=said):
             return _Act("edit", said.text, user=said.user)
+        case e.InterruptRequested(receipt=receipt) if receipt in planned:
+            return None  # it was told when it was ordered
         case e.InterruptPlanned() | e.InterruptRequested() | e.StopNoted():
+            planned.update((entry.receipt,) if isinstance(entry, e.InterruptPlanned) else ())
             order = entry.order
             user = order.said.user if order.cause in ORDERED else RUNTIME
             return _Act("stop", order.said.text or order.cause, order.routed.rule, user)
@@ -105,6 +112,12 @@ def _act(entry: e.Entry, agent: str) -> _Act | None:
             return None
         case e.QuestionAnswered():
             return _Act("answer", f"{entry.choice} {entry.question}", user=entry.user)
+        case e.StepAsked():
+            return _Act("question", entry.text, user=f"step {entry.step}")
+        case e.ItemEnded(result=e.WorkResult(more={"by": "user"}), user=user):
+            return _Act("answer", f"{entry.result.output or 'skip'} {entry.step}", user=user)
+        case e.StepReleased(user=user):
+            return _Act("answer", f"allow {entry.step}", user=user)
         case e.ToolIntended():
             by_flag = "--yes, for " if entry.rule.endswith(": ask") else ""
             return _Act("call", _call(entry.tool, entry.arguments), f"{by_flag}{entry.rule}", agent)

@@ -4,13 +4,14 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.driver import COMMAND, Place
+from support.driver import COMMAND, Gate, Place, finish
 from support.executed import executed
 from support.fleet import FleetNode
 from support.model_server import Hang, Text, Tools
@@ -227,3 +228,27 @@ def test_a_home_in_a_database_is_backed_up_and_upgraded(
     shown: dict[str, Any] = json.loads(place.run("sessions", "show", session, "--json").stdout)
     said_then = [message["text"] for message in shown["messages"] if message["role"] == "user"]
     assert said_then == ["first"]
+
+
+@pytest.mark.nightly
+def test_what_a_step_asked_and_a_stop_of_a_run_are_told_once(place: Place, gate: Gate) -> None:
+    """The answer to a step's question has its row; one Ctrl-C is one stop, also where it waits."""
+    asks = 'ask = { text = "Go on?", options = ["yes", "no"] }'
+    work = f"needs = [\"q\"]\nrun = [\"sh\", \"-c\", '''{gate.command}''']"
+    (place.folder / "w.toml").write_text(
+        f'[[step]]\nid = "q"\n{asks}\n[[step]]\nid = "work"\n{work}\n'
+    )
+    job = place.start("run", "w.toml", "--json")
+    assert job.stdin is not None
+    job.stdin.write(json.dumps({"answer": "q-t1.w1", "choice": "yes"}) + "\n")
+    job.stdin.flush()
+    gate.wait()
+    job.send_signal(signal.SIGINT)
+    assert finish(job).returncode == 130
+    acts = json.loads(place.run("sessions", "audit", "last", "--json").stdout)["acts"]
+    told = [(act["who"], act["act"], act["what"]) for act in acts]
+    assert told[-3:] == [
+        ("step q", "question", "Go on?"),
+        ("owner", "answer", "yes q"),
+        ("owner", "stop", "stop"),
+    ]
