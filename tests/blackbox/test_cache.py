@@ -52,8 +52,7 @@ def test_a_server_that_tells_nothing(place: Place, serve: Any) -> None:
     serve(told(100, 0), told(200, 0))
     chat = place.chat()
     for words in ("one", "two"):
-        chat.send(words)
-        chat.wait("turn_ended", status="completed")
+        chat.completes(words)
     assert chat.close() == 0
     shown = place.run("why", chat.session, "--cache").stdout
     assert "of which the server tells nothing; no call missed it." in shown

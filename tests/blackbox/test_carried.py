@@ -57,8 +57,7 @@ def begun(place: Place, how: str, served: Start | None) -> str:
         web.kill()
         return session
     chat = place.chat("--model", "second", "--mode", "plan")
-    chat.send("hello")
-    chat.wait("turn_ended")
+    chat.completes("hello")
     if how == "killed":
         chat.kill()
     else:
@@ -71,8 +70,7 @@ def answered(place: Place, session: str, by: str, served: Start) -> str:
     if by == "chat":
         assert place.stored(session)["mode"] == "plan"
         chat = place.chat("--resume", session)
-        chat.send("and now?")
-        chat.wait("turn_ended")
+        chat.completes("and now?")
         assert chat.close() == 0
         return "".join(event["delta"] for event in chat.seen("text"))
     if by == "one-shot":
@@ -135,8 +133,7 @@ def test_an_agent_of_a_program_is_taken_up_without_it(two: Place, name: str) -> 
 def heard(chat: Chat, text: str) -> str:
     """Say something and return the whole answer."""
     before = len(chat.events)
-    chat.send(text)
-    chat.wait("turn_ended")
+    chat.completes(text)
     return "".join(event["delta"] for event in chat.events[before:] if event["type"] == "text")
 
 

@@ -9,8 +9,7 @@ from support.model_server import Text
 def said(place: Place, text: str) -> Chat:
     """Have one message answered in a session of its own, and leave it."""
     chat = place.chat()
-    chat.send({"text": text})
-    chat.wait("turn_ended", status="completed")
+    chat.completes({"text": text})
     assert chat.close() == 0
     return chat
 

@@ -101,8 +101,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert list(place.processes()) == [later.process.pid]
     assert len(server.requests) == 1
 
-    later.send("new")
-    later.wait("turn_ended", status="completed")
+    later.completes("new")
     held = later.ask("/queue")["data"]
     assert (held["state"], len(held["items"])) == ("held", 3)
     told = str(server.requests[1].body["messages"])
@@ -163,8 +162,7 @@ def test_a_known_client_id_is_not_run_twice_after_a_kill(place: Place, serve) ->
     server = serve(Text("Once."))
     said = {"text": "do it", "client_id": "key-1"}
     chat = place.chat()
-    chat.send(said)
-    chat.wait("turn_ended")
+    chat.completes(said)
     chat.send(said)
     chat.wait("accepted")
     first, again = chat.seen("accepted")

@@ -233,8 +233,7 @@ def test_a_stop_while_it_is_judged_takes_effect_at_once(
     """Between two turns, too: the judge is cut off, the goal pauses, and no further turn begins."""
     agent, judge = start(counting, Hang())
     chat = place.chat()
-    chat.send("/goal be judged")
-    chat.wait("turn_ended")
+    chat.completes("/goal be judged")
     until(lambda: judge.requests)
     chat.send(word)
     wait_goal(chat, "paused", "interrupt")

@@ -181,8 +181,7 @@ def test_a_turn_that_is_resumed_is_paid_for(place: Place, start: Start, gate: Ga
     chat.wait("stopped")
     before = chat.ask("/goal")["data"]
     assert (before["state"], before["turns_total"], before["tokens"]) == ("paused", 1, 120)
-    chat.send("/queue resume")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume")
     after = chat.ask("/goal")["data"]
     assert (after["state"], after["turns_total"], after["tokens"]) == ("paused", 1, 240)
     assert not judge.requests

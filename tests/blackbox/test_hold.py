@@ -91,8 +91,7 @@ def test_holds_are_shown_and_ended(place: Place, serve) -> None:
     rows = chat.ask("/holds")["data"]["holds"]
     assert [(row["tool"], row["match"]) for row in rows] == [("write", "*"), ("shell", "*")]
     assert chat.ask("/hold off")["ok"]
-    chat.send("go on")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("go on")
     assert chat.close() == 0
     assert (place.folder / "made").exists()
     held = place.run("sessions", "hold", "last", "edit", "src/*", "--json")

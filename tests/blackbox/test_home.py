@@ -19,8 +19,7 @@ def test_a_home_moves_there_and_back(place: Place, serve, postgres_server: Postg
     """Sessions go on in the database, and then in the state folder again, each with its whole journal."""
     serve(Text("One."), Text("Two."), Text("Three."))
     chat = place.chat()
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     session = chat.session
     assert chat.close() == 0
     before = place.stored(session)["messages"]
@@ -39,8 +38,7 @@ def test_a_home_moves_there_and_back(place: Place, serve, postgres_server: Postg
     place.environ[URL] = url
     assert place.stored(session)["messages"] == before
     chat = place.chat("--resume", session)
-    chat.send("second")
-    chat.wait("turn_ended")
+    chat.completes("second")
     moving = place.run("home", "move", "--to", "sqlite")
     assert moving.returncode == 1
     assert f"has session `{session}` open" in moving.stderr
@@ -61,8 +59,7 @@ def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: s
     """With the configured address; a chat that is killed is shown as crashed, and resumed elsewhere."""
     serve(Text("One."), Text("Two."), rest=f'[home]\nurl = "{postgres_url}"')
     chat = place.chat()
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     session = chat.session
     listed = place.run("sessions", "list", "--json")
     assert json.loads(listed.stdout)["sessions"][0]["state"] == "idle"
@@ -70,8 +67,7 @@ def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: s
     listed = place.run("sessions", "list", "--json")
     assert json.loads(listed.stdout)["sessions"][0]["state"] == "crashed"
     there = place.chat("--resume", session)
-    there.send("second")
-    there.wait("turn_ended")
+    there.completes("second")
     assert there.close() == 0
 
 

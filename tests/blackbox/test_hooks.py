@@ -59,8 +59,7 @@ def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path
     (denied,) = [row for row in ran if "grep" in row["command"]]
     assert (denied["status"], denied["exit_code"], denied["output"]) == ("exited", 3, "0\n")
     chat = place.chat("--continue")
-    chat.send("go on")
-    chat.wait("turn_ended")
+    chat.completes("go on")
     chat.send("/new")
     assert chat.close() == 0
     later = told(log)[len(first) :]
@@ -99,8 +98,7 @@ def test_a_hook_that_cannot_start_is_reported_once(place: Place, serve) -> None:
     serve(Text("hello", times=0), rest=rest)
     chat = place.chat()
     for text in ("one", "two"):
-        chat.send(text)
-        chat.wait("turn_ended")
+        chat.completes(text)
     assert chat.close() == 0
     wanted = [
         "The hook `'notify-send hi'` on turn_ended could not be started: "
@@ -149,8 +147,7 @@ def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path
     chat.send("/queue list")
     chat.wait("result")
     assert told(log) == [first]
-    chat.send("go on")
-    chat.wait("turn_ended")
+    chat.completes("go on")
     assert chat.close() == 0
     later = told(log)[1:]
     assert sorted(event["event"] for event in later) == ["session_finalize", "session_resume"]

@@ -47,8 +47,7 @@ def test_an_answer_names_its_line(place: Place, serve) -> None:
     """Null fields count as absent; a refusal has the `client_id` of its line."""
     server = serve(Text("Yes."))
     chat = place.chat()
-    chat.send({"text": "one", "as": None, "user": None, "client_id": None})
-    chat.wait("turn_ended", status="completed")
+    chat.completes({"text": "one", "as": None, "user": None, "client_id": None})
     chat.send({"text": " ", "client_id": "blank"}, {"text": "x", "as": "no", "client_id": "way"})
     chat.wait("rejected", reason="empty", client_id="blank")
     assert "`as` is one of" in chat.wait("error", code="bad_line", client_id="way")["hint"]
@@ -71,8 +70,7 @@ def test_a_line_of_five_megabytes_is_taken_whole(place: Place, serve) -> None:
     server = serve(Text("Long."))
     text = "word " * 1_000_000
     chat = place.chat()
-    chat.send({"text": f"{text}end"})
-    chat.wait("turn_ended", status="completed")
+    chat.completes({"text": f"{text}end"})
     assert server.requests[0].prompt == f"{text}end"
 
 

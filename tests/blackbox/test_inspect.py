@@ -77,8 +77,7 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
         Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
     )
     chat = place.chat("--yes")
-    chat.send("good morning")
-    chat.wait("turn_ended")
+    chat.completes("good morning")
     before = looked(place)
     chat.send("count the stars")
     pid = gate.wait()
@@ -188,8 +187,7 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     """Entries by kind, turn, moment and number; as lines, as data, and followed as they come."""
     serve(Text("Hello."), Text("Bye."))
     chat = place.chat()
-    chat.send("one")
-    chat.wait("turn_ended")
+    chat.completes("one")
     follower = place.start("inspect", "last", "--events", "--watch", "--format", "json")
     assert follower.stdout is not None
     first = [json.loads(follower.stdout.readline()) for _ in range(6)]

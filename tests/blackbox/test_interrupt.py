@@ -95,8 +95,7 @@ def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, s
         (first, accepted) = chat.seen("accepted")
         assert first["as"] == "turn"
         assert (accepted["as"], accepted["matched"]) == ("interrupt", "stop")
-    chat.send("go on")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("go on")
     assert chat.close() == 0
     assert len(server.requests) == 2
     roles = [message["role"] for message in server.requests[1].body["messages"]]

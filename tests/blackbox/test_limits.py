@@ -90,8 +90,7 @@ def test_with_room_again_the_session_goes_on_without_a_restart(place: Place, ser
     """Each word of a person tries again; the first one for which there is room is answered."""
     server = serve(*[Text(f"Well {number}.") for number in range(8)])
     chat = place.chat(preexec_fn=limit_files)
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     full = "word " * 200_000
     chat.send({"text": full, "client_id": "full"})
     chat.wait("error", code="store_failed")
@@ -103,8 +102,7 @@ def test_with_room_again_the_session_goes_on_without_a_restart(place: Place, ser
     chat.send({"text": "room?", "client_id": "room"})
     assert chat.wait("accepted", client_id="room")["id"]
     chat.wait("turn_ended", status="completed")
-    chat.send("and on")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("and on")
     assert chat.close() == 0
     told = [
         message["content"]

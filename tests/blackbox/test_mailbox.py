@@ -26,8 +26,7 @@ def opened(place: Place) -> Iterator[Store]:
 def begun(place: Place) -> Chat:
     """A chat whose first turn has ended."""
     chat = place.chat()
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     return chat
 
 

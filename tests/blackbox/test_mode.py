@@ -142,8 +142,7 @@ def test_a_queue_is_resumed_in_the_mode_that_was_chosen_here(
     again.wait("saved_queues")
     if mode:
         assert again.ask(f"/mode {mode}")["ok"]
-    again.send("/queue resume")
-    again.wait("turn_ended", status="completed")
+    again.completes("/queue resume")
     (ended,) = again.seen("tool_ended")
     assert ended["status"] == ("denied" if mode else "ok")
     told = [event["text"] for event in again.seen("notice") if "goes on in mode" in event["text"]]

@@ -46,8 +46,7 @@ def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
         assert reason in error["text"]
         assert "send `continue`" in error["hint"]
         chat.wait("turn_ended", status="failed")
-    chat.send("four")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("four")
     assert chat.close() == 0
 
 
@@ -95,12 +94,10 @@ def test_thoughts_pass_and_are_not_sent_again(place: Place, serve, provider: str
     """They are events of their own, and no part of the answer or of the next request."""
     server = serve(thoughtful(provider), Text("Fine."), provider=provider)
     chat = place.chat()
-    chat.send("one")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("one")
     assert "".join(event["delta"] for event in chat.seen("thinking")) == "Hm, well."
     assert "".join(event["delta"] for event in chat.seen("text")) == "Yes."
-    chat.send("two")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("two")
     assert "well." not in json.dumps(server.requests[1].body)
     assert chat.close() == 0
 

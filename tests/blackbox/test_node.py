@@ -53,8 +53,7 @@ def shell(command: str) -> Tools:
 def left(place: Place) -> str:
     """A session whose first turn has ended, and that no process has open."""
     chat = place.chat()
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     assert chat.close() == 0
     return chat.session
 

@@ -52,16 +52,14 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
     assert f"`steersman chat --resume {chat.session}`" in sent.stderr
     again = place.chat("--resume", chat.session)
     again.wait("recovered")
-    again.send("/queue resume")
-    again.wait("turn_ended")
+    again.completes("/queue resume")
 
 
 def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
     """`--wait` prints it and ends as the turn did; where no program would answer, it does not wait."""
     serve(Text("One."), Text("Two."), Status(400))
     chat = place.chat()
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     sent = place.run("send", chat.session, "second", "--wait")
     assert (sent.returncode, sent.stdout, sent.stderr) == (0, "Two.\n", "")
     sent = place.run("send", chat.session, "third", "--wait", "--json")

@@ -67,8 +67,7 @@ def test_what_is_no_command_of_ones_own(place: Place, serve) -> None:
     server = serve(Text("Well."))
     chat = place.chat()
     for text in (" !ls", "![a picture](b.png)", "!!! no"):
-        chat.send({"text": text})
-        chat.wait("turn_ended", status="completed")
+        chat.completes({"text": text})
     assert server.requests[-1].body["messages"][-1]["content"].endswith("!!! no")
     chat.send({"text": "!echo one", "as": "queue"}, {"text": "!!echo two", "as": "steer"})
     for name in ("!1", "!2"):

@@ -80,8 +80,7 @@ rules = [
     (place.folder / "secrets/key").write_text("open sesame 4711\n")
     (place.folder / "tale.txt").write_text("open sesame, he said\n")
     chat = place.chat("--yes")
-    chat.send("go")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("go")
     assert chat.close() == 0
     assert [event["status"] for event in chat.seen("tool_ended")] == ["denied"] * 3 + ["ok"]
     said = said_to_model(server)

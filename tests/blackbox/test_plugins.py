@@ -356,8 +356,7 @@ turn_ended.gone = not_there:hook
         "ValueError: \x1b[31mred second line (acme.py:16)",
     )
     assert "No module named 'not_there'" in chat.ask("/gone")["text"]
-    chat.send("Hi")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("Hi")
     assert chat.close() == 0
     assert chat.wait(
         "notice", text=lambda text: text.startswith("The hook `turn_ended.gone` of acme")
@@ -435,8 +434,7 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     place.chats.append(chat)
     chat.send("/evil now")
     assert chat.wait("rejected")["reason"] == "unknown_command"
-    chat.send("Hi")
-    chat.wait("turn_ended")
+    chat.completes("Hi")
     assert chat.close() == 0
     hooks = place.stored()["hooks"]
     assert [(hook["event"], hook["exit_code"]) for hook in hooks] == [("turn_ended", 0)]

@@ -21,8 +21,7 @@ def test_an_answer_is_copied_and_the_window_explained(place: Place, serve) -> No
     (place.folder / "AGENTS.md").write_text("Be brief. " * 40)
     chat = place.chat()
     assert chat.ask("/copy")["ok"] is False
-    chat.send("how?")
-    chat.wait("turn_ended")
+    chat.completes("how?")
     assert chat.ask("/copy")["data"]["text"] == ANSWER
     assert chat.ask("/copy 2")["data"]["text"] == "ls\n"
     assert chat.ask("/copy 3")["ok"] is False

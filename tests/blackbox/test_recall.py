@@ -15,8 +15,7 @@ def test_a_resumed_session_shows_how_it_ended(place: Place, serve) -> None:
     """The first lines of the message and the last ones of the answer, cut, without escape sequences."""
     serve(Text(ANSWER), Text("Well."))
     first = place.chat()
-    first.send({"text": "one\ntwo\nthree\nfour"})
-    first.wait("turn_ended")
+    first.completes({"text": "one\ntwo\nthree\nfour"})
     first.close()
     second = place.chat("colours")
     second.wait("turn_ended")

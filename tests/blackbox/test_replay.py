@@ -40,8 +40,7 @@ def fifty(place: Place, serve: Any) -> str:
     ]
     serve(*(Tools(pair) for pair in calls), Text("All fifty are done."))
     chat = place.chat("--yes")
-    chat.send("do them")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("do them")
     assert chat.close() == 0
     return chat.session
 
@@ -161,8 +160,7 @@ def test_another_sentence_and_another_model(place: Place, serve: Any) -> None:
         Tools([shell("cat a")]),
     )
     chat = place.chat("--yes")
-    chat.send("what is here?")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("what is here?")
     assert chat.close() == 0
     more = replayed(place, chat.session, "--say", "Sum it up.")
     assert (more["asked"], more["common"]) == (1, more["entries"])
@@ -224,8 +222,7 @@ def test_what_cannot_be_replayed_is_said(place: Place, serve: Any) -> None:
     """A wrong turn, question, answer, table; a session in which another one worked; a run."""
     serve(Text("Hello."))
     chat = place.chat()
-    chat.send("hello")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("hello")
     assert chat.close() == 0
     for options, why in (
         (("--from", "9"), "has no turn `t9`"),

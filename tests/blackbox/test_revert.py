@@ -88,8 +88,7 @@ def test_stop_and_revert_in_the_middle(place: Place, serve, gate: Gate, is_repos
     undone = chat.ask("/revert undo src/f59.txt")
     assert undone["data"]["restored"] == ["src/f59.txt"]
     assert (place.folder / "src/f59.txt").read_bytes() == b"the person's"
-    chat.send("what now?")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("what now?")
     assert "reverted your changes of 46 files" in server.requests[-1].prompt
     assert server.requests[-1].prompt.endswith("what now?")
     assert chat.close() == 0
@@ -169,8 +168,7 @@ def test_words_that_say_more_restore_nothing(place: Place, serve) -> None:
     chat.send("go")
     chat.wait("text")
     changed = content(place.folder)
-    chat.send("implement undo support")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("implement undo support")
     assert chat.close() == 0
     assert not chat.seen("reverted")
     assert content(place.folder) == changed
@@ -211,8 +209,7 @@ def test_what_is_written_right_after_a_crash_is_the_persons(
         (place.folder / name).write_bytes(data)
     later = place.chat("--continue")
     later.wait("recovered")
-    later.send("/queue resume")
-    later.wait("turn_ended")  # what only looks must not move the time
+    later.completes("/queue resume")
     done = later.ask("/revert")["data"]
     assert done["restored"] == ["src/f01.txt"]
     assert {*done["kept"]} == {*mine}
@@ -259,8 +256,7 @@ def test_what_a_resumed_turn_left_to_the_one_before_it_is_reverted_with_it(
     assert chat.wait("reverted")["turns"] == ["t1", "t2"]
     assert content(place.folder) == before
     assert chat.ask("/queue")["text"].splitlines()[0] == "#1 [INTERRUPTED]: go (reverted)"
-    chat.send("/queue resume")
-    end = chat.wait("turn_ended", status="completed")
+    end = chat.completes("/queue resume")
     assert end["facts"]["text"] == "No file was changed."
     assert "Start again." in server.requests[-1].prompt
     assert chat.close() == 0
@@ -305,8 +301,7 @@ def test_what_was_stopped_comes_before_what_it_left_alone(place: Place, serve) -
     before = fill(place.folder)
     serve(Tools([edit(0)]), Text("Done."), Stall("I look. "), rest=ALLOW)
     chat = place.chat()
-    chat.send("go")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("go")
     changed = content(place.folder)
     chat.send("and now?")
     chat.wait("text")
@@ -342,8 +337,7 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     place.environ["PATH"] = str(tools)
     serve(Tools([edit(0), shell("echo x"), shell("echo y")]), Text("Done."), rest=ALLOW)
     chat: Chat = place.chat()
-    chat.send("go")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("go")
     assert sum("git is not installed" in event["text"] for event in chat.seen("notice")) == 1
     chat.ask("/revert")
     assert content(place.folder) == before
@@ -356,8 +350,7 @@ def test_a_finalized_session_can_be_reverted(place: Place, serve) -> None:
     before = fill(place.folder)
     serve(Tools([edit(0), edit(1)]), Text("Done."), rest=ALLOW)
     chat = place.chat()
-    chat.send("go")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("go")
     changed = content(place.folder)
     chat.ask("/new")
     chat.ask("/revert")
@@ -383,8 +376,7 @@ def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
     fill(place.folder)
     serve(Tools([edit(0)]), Text("Done."), rest=f"{ALLOW}[checkpoints]\nbudget = 1\n")
     first = place.chat()
-    first.send("go")
-    first.wait("turn_ended", status="completed")
+    first.completes("go")
     assert first.close() == 0
     (ledger,) = place.home.glob("state/workspaces/*/ledger-*")
     os.utime(ledger, (0, 0))
@@ -509,8 +501,7 @@ def test_files_and_folders_are_taken_back_however_they_are_named(place: Place, s
     made = [{"tool": "write", "arguments": {"path": name, "content": name}} for name in names]
     serve(Tools(made), Text("Made."), rest=ALLOW)
     chat = place.chat()
-    chat.send("make three files")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("make three files")
     absolute = str(place.folder / "src/b.txt")
     for named, back in [
         (("./src/a.txt",), ["src/a.txt"]),

@@ -113,8 +113,7 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     server = serve(Text("Done."))
     old = leave_behind(place, "one", "two")
     chat = place.chat()
-    chat.send("hi")
-    chat.wait("turn_ended")
+    chat.completes("hi")
     nothing = chat.ask("/queue discard")
     assert nothing["data"] == {"withdrawn": []}  # this session's, from now on
     assert f"`/queue discard {old}` deletes them." in nothing["text"]

@@ -274,8 +274,7 @@ def test_a_session_of_another_program_is_reached_too(place: Place, serve, served
     """Its events stream live, and what is said to it is said there, with the device's name."""
     serve(Text("Hello."))
     chat = place.chat()
-    chat.send("first")
-    chat.wait("turn_ended")
+    chat.completes("first")
     web = served()
     listed = web.ask("GET", f"sessions/{chat.session}").data
     assert listed["open"] == "elsewhere"
@@ -487,8 +486,7 @@ def test_a_session_of_its_own_terminal_is_not_left_running(place: Place, serve) 
     refused = chat.ask("/detach")
     assert (refused["ok"], refused["data"]) == (False, {"reason": "no_server"})
     assert chat.session in refused["text"]
-    chat.send("hi")
-    chat.wait("turn_ended")
+    chat.completes("hi")
     assert chat.close() == 0
 
 

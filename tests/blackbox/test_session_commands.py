@@ -16,8 +16,7 @@ def test_history_and_export(place: Place, serve) -> None:
     chat = place.chat()
     assert chat.ask("/history")["text"] == "There are no messages yet."
     for text in ("hello", "what is the key?"):
-        chat.send(text)
-        chat.wait("turn_ended")
+        chat.completes(text)
     whole = chat.ask("/history")
     assert [(message["role"], message["text"][:9]) for message in whole["data"]["messages"]] == [
         ("user", "hello"),
@@ -50,8 +49,7 @@ def test_an_imported_session_brings_no_authority(place: Place, serve, gate: Gate
     work = {"tool": "shell", "arguments": {"command": "touch PWNED"}}
     server = serve(Text("Hello."), Tools([work]), Text("Well."))
     chat = place.chat()
-    chat.send("hi")
-    chat.wait("turn_ended")
+    chat.completes("hi")
     assert chat.close() == 0
     file = place.folder / "session.json"
     assert place.run("sessions", "export", "last", str(file), "--whole").returncode == 0
@@ -112,8 +110,7 @@ def test_calls_are_shown_again(place: Place, serve) -> None:
     serve(summary, hang, Tools([call], match="read it"), Text("Done."))
     chat = place.chat()
     assert chat.ask("/show")["data"] == {"calls": []}
-    chat.send("read it")
-    chat.wait("turn_ended")
+    chat.completes("read it")
     shown = {
         "call": "t1.s1.c1",
         "tool": "read",
@@ -141,8 +138,7 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     """It lists what can be taken up here; the one that is left is kept, and what waits there waits."""
     server = serve(Text("Hello."), Text("Welcome back."))
     first = place.chat()
-    first.send("my name is ann")
-    first.wait("turn_ended")
+    first.completes("my name is ann")
     first.ask("/rename the first")
     first.ask("/queue hold")
     assert first.close() == 0
@@ -171,8 +167,7 @@ def test_what_is_over_cannot_be_resumed(place: Place, serve) -> None:
     serve(Text("Hello.", times=0))
     chat = place.chat()
     first = chat.session
-    chat.send("hello")
-    chat.wait("turn_ended")
+    chat.completes("hello")
     assert f"This is session {first}" in chat.ask(f"/resume {first}")["text"]
     chat.ask("/queue hold")
     chat.ask("/queue add later")
@@ -251,8 +246,7 @@ def test_a_session_in_which_nothing_was_said_is_in_no_list(place: Place, serve) 
     assert json.loads(place.run("sessions", "list", "--json").stdout) == {"sessions": []}
     chat = place.chat()
     assert chat.session in place.run("sessions", "list").stdout
-    chat.send("hi")
-    chat.wait("turn_ended")
+    chat.completes("hi")
     assert chat.close() == 0
     assert chat.session in place.run("sessions", "list").stdout
 
@@ -261,8 +255,7 @@ def test_a_shell_completes_a_session(place: Place, serve) -> None:
     """Wherever one is named: its id, with what was said first beside it, where the shell shows that."""
     serve(Text("Hello."))
     chat = place.chat()
-    chat.send("name the planets")
-    chat.wait("turn_ended")
+    chat.completes("name the planets")
     for words in ("sessions show ", "queue list --session "):
         place.environ["_STEERSMAN_COMPLETE"] = "complete_zsh"
         place.environ["_TYPER_COMPLETE_ARGS"] = f"steersman {words}"

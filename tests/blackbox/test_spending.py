@@ -14,8 +14,7 @@ def test_a_limit_stops_and_holds_and_more_can_be_granted(place: Place, serve) ->
     server = serve(ANSWER, rest="[limits]\nmax_tokens = 7000\n")
     chat = place.chat()
     for text in ("one", "two"):
-        chat.send(text)
-        chat.wait("turn_ended", status="completed")
+        chat.completes(text)
     chat.send("three", {"text": "later", "as": "queue"})
     error = chat.wait("error", code="limit_reached")
     assert re.search(r"limits\.max_tokens: 4,040 of 7,000 tokens are used", error["text"])
@@ -47,8 +46,7 @@ def test_a_session_that_no_program_has_open_has_the_same_limits(place: Place, se
     serve(ANSWER, rest=f"[limits]\nmax_tokens = 7000\n{agent}")
     for options, limit in (((), "7,000"), (("--agent", "scout"), "9,000")):
         chat = place.chat(*options)
-        chat.send("one")
-        chat.wait("turn_ended", status="completed")
+        chat.completes("one")
         shown = chat.ask("/limits")
         assert shown["text"] == f"tokens   2,020 of {limit}"
         assert chat.close() == 0

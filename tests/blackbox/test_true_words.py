@@ -77,8 +77,7 @@ def test_each_revert_names_its_turn(place: Place, serve: Any) -> None:
     serve(written("a"), Text("Done."), written("b"), Text("Done."))
     chat = place.chat("--yes")
     for text in ("first", "second"):
-        chat.send(text)
-        chat.wait("turn_ended")
+        chat.completes(text)
     for turn, name in (("t2", "b"), ("t1", "a")):
         said = chat.ask("/revert")["text"]
         assert said == f"Reverted 1 file. Original state restored.\n{turn}: {name}."
@@ -102,8 +101,7 @@ def test_continue_passes_over_a_session_in_which_nothing_was_said(place: Place, 
     """A chat that was opened and left is no session to go on with; it is in no list either."""
     serve(Text("Hello."))
     chat = place.chat()
-    chat.send("hi")
-    chat.wait("turn_ended")
+    chat.completes("hi")
     assert chat.close() == 0
     assert place.chat().close() == 0
     again = place.chat("--continue")
@@ -121,12 +119,10 @@ def test_what_was_said_last_is_shown_in_the_persons_words(
     gate.wait()
     chat.send("stop and revert")
     chat.wait("reverted")
-    chat.send("/queue resume 1")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("/queue resume 1")
     assert chat.close() == 0
     other = place.chat()
-    other.send("hello")
-    other.wait("turn_ended")
+    other.completes("hello")
     reply = other.ask(f"/resume {chat.session}")
     assert reply["text"].splitlines()[2:] == ["  you: work on it", "  agent: Done."]
     assert other.close() == 0
@@ -144,8 +140,7 @@ def test_what_another_session_kept_is_named_after_a_message(
     lost.wait("accepted", text="then this")
     lost.kill()
     chat = place.chat()
-    chat.send("hello")
-    chat.wait("turn_ended")
+    chat.completes("hello")
     way = f"`/queue restore {lost.session}` brings them here."
     there = f" Session {lost.session} has 2 items saved: {way}"
     assert chat.ask("/queue")["text"] == f"The queue is empty.{there}"

@@ -61,8 +61,7 @@ def test_a_turn_works_on_real_files_in_order(place: Place, serve) -> None:
     server = serve(*WORK)
     (place.folder / "notes.txt").write_text("hello world\n")
     chat = place.chat("--yes")
-    chat.send({"text": "put my notes in order", "client_id": "one", "user": "Ann"})
-    chat.wait("turn_ended", status="completed")
+    chat.completes({"text": "put my notes in order", "client_id": "one", "user": "Ann"})
     assert chat.close() == 0
 
     assert (place.folder / "notes.txt").read_text() == "goodbye world\n"
@@ -171,8 +170,7 @@ def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> N
     chat.wait("turn_ended")
     chat.send("second")
     chat.wait("turn_started")
-    chat.send({"text": "be brief", "as": "steer"})
-    chat.wait("turn_ended")
+    chat.completes({"text": "be brief", "as": "steer"})
     assert chat.close() == 0
     later = place.chat("--continue")
     later.wait("session_started", resumed=True)

@@ -101,8 +101,7 @@ def test_what_a_message_replaced_is_announced(place: Place, serve, gate: Gate) -
     chat = place.chat()
     chat.send("the first")
     gate.wait()
-    chat.send("the second")
-    chat.wait("turn_ended", status="completed")
+    chat.completes("the second")
     assert chat.seen("queue")[-1]["resumable"] == 1
     chat.kill()
     again = place.chat()

@@ -14,8 +14,7 @@ from .conftest import Open
 def chatted(stage: Stage, text: str) -> str:
     """Have a message answered in a session of its own, and return its id."""
     chat = stage.place.chat()
-    chat.send(text)
-    chat.wait("turn_ended")
+    chat.completes(text)
     chat.close()
     return chat.session
 

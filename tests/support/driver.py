@@ -494,7 +494,7 @@ class Heard:
             self._mark = self._words = 0
             self._results = [result for result in self._results if result in self.events]
 
-    def completes(self, text: str) -> Event:
+    def completes(self, text: str | Event) -> Event:
         """Say something, and return the end of its turn, which has to be completed."""
         self.send(text)
         return self.wait("turn_ended", status="completed")
