@@ -79,7 +79,6 @@ def test_who_is_attached_goes_on_with_the_program(place: Place, serve) -> None:
     assert chat.ask("/stop")["data"]["interrupted"]
     assert ann.wait("turn_ended")["status"] == "interrupted"
     assert ann.close() == 0
-    assert chat.close() == 0
 
 
 def test_every_method_of_the_socket(place: Place, serve, gate: Gate) -> None:

@@ -120,7 +120,6 @@ def test_a_child_of_a_child_is_stopped_by_its_name(place: Place, serve, gate: Ga
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert not wait_gone([pid], 0.0)
     assert [event["status"] for event in chat.seen("child_ended", name="kid")] == ["cancelled"]
-    assert chat.close() == 0
 
 
 def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
@@ -133,7 +132,6 @@ def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
     gate.open()
     assert chat.wait("child_ended")["status"] == "completed"
     chat.wait("turn_started", number=2)
-    assert chat.close() == 0
 
 
 def test_a_background_child_outlives_the_turn(place: Place, family, gate: Gate) -> None:
@@ -160,7 +158,6 @@ def test_stop_reaches_a_background_child(family) -> None:
     stopped = chat.wait("stopped", session=chat.session)
     assert pid in stopped["killed"]
     assert not wait_gone([pid], 0.0)
-    assert chat.close() == 0
 
 
 def test_a_child_in_the_background_goes_on_when_told(family, gate: Gate) -> None:
@@ -173,7 +170,6 @@ def test_a_child_in_the_background_goes_on_when_told(family, gate: Gate) -> None
     assert chat.wait("child_ended", status="completed")["name"] == "kid"
     assert resumed["data"]["children"] == ["kid"]
     assert "kid goes on" in resumed["text"]
-    assert chat.close() == 0
 
 
 def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) -> None:
@@ -207,7 +203,6 @@ def test_leaving_stops_children_too(place: Place, family) -> None:
     again = place.chat("--resume", chat.session)
     again.wait("recovered")
     assert again.ask("/agents")["data"]["agents"][0]["state"] == "interrupted"
-    assert again.close() == 0
 
 
 def test_new_finalizes_children(place: Place, family) -> None:
@@ -309,7 +304,6 @@ def test_a_child_that_was_cut_off_is_announced(place: Place, family, leaves: str
     assert (saved["items"], saved["children"]) == ([], ["kid"])
     assert again.ask("/queue resume")["text"] == "kid goes on."
     again.wait("child_ended", status="completed")
-    assert again.close() == 0
 
 
 @pytest.mark.parametrize("leaves", ["exit", "kill"])
@@ -336,7 +330,6 @@ def test_an_answer_that_waits_for_a_decision_is_announced(
     assert again.ask("/queue resume")["text"] == way
     assert again.ask("/queue keep")["ok"]
     again.wait("turn_ended", status="completed")
-    assert again.close() == 0
 
 
 def test_a_stopped_child_of_the_background_is_counted(place: Place, family) -> None:
@@ -361,7 +354,6 @@ def test_a_stopped_child_of_the_background_is_discarded(place: Place, family) ->
     assert chat.ask("/queue discard")["text"] == "Discarded the stopped kid."
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
     assert chat.ask("/queue")["text"] == "The queue is empty."
-    assert chat.close() == 0
 
 
 def test_a_stopped_child_that_is_ended_gives_what_it_had(place: Place, family) -> None:
@@ -373,7 +365,6 @@ def test_a_stopped_child_that_is_ended_gives_what_it_had(place: Place, family) -
     chat.wait("stopped", session=chat.session)
     assert chat.ask("/agents stop kid")["ok"]
     until(lambda: "What it had: I see 40 so far." in chat.ask("/queue")["text"])
-    assert chat.close() == 0
 
 
 def test_a_child_of_a_turn_that_was_taken_back_stays_stopped(

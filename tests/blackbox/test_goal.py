@@ -76,7 +76,6 @@ def test_the_result_of_a_child_enters_the_next_turn(place: Place, start: Start) 
     said = [request.body["messages"][-1]["content"] for request in agent.requests]
     assert [text for text in said if text.startswith("[Result from kid] There are 42.\n\nGo on")]
     assert chat.ask("/queue")["text"] == "The queue is empty."
-    assert chat.close() == 0
 
 
 def test_a_judge_that_never_ends_spends_exactly_the_budget(place: Place, start: Start) -> None:

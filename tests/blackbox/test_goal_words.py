@@ -117,4 +117,3 @@ def test_what_was_in_line_at_a_stop_waits_for_a_word(place: Place, start: Start)
     assert turns_of(chat) == begun
     assert chat.ask("/goal resume")["ok"]
     assert reaches(chat, "achieved")["text"] == "say so, second"
-    assert chat.close() == 0

@@ -213,7 +213,6 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     assert [event["seq"] for event in events("--item", "m2")] == [7, 8]
     lines = place.run("inspect", "last", "--events", "--kind", "answered").stdout.splitlines()
     assert [line.split()[2] for line in lines] == ["answered", "answered"]
-    assert chat.close() == 0
 
 
 def test_a_saved_dump_is_opened(place: Place, serve: Any) -> None:

@@ -123,7 +123,6 @@ def test_a_downloaded_folder_does_not_say_what_stops(place: Place, serve, gate: 
     (ended,) = chat.seen("turn_ended")
     assert ended["status"] == "interrupted"
     assert chat.seen("accepted")[-1]["matched"] == "stop"
-    assert chat.close() == 0
 
 
 def test_stopping_twice_is_stopping_once(place: Place, serve, gate: Gate) -> None:
@@ -148,7 +147,6 @@ def test_a_stop_leaves_a_tool_its_grace(place: Place, serve, gate: Gate) -> None
     chat.send("/stop")
     chat.wait("stopped")
     assert (place.folder / "end").read_text() == "ended\n"
-    assert chat.close() == 0
 
 
 def test_stop_with_nothing_running_says_so(place: Place, serve) -> None:
@@ -224,7 +222,6 @@ def test_a_signal_ends_one_message_in_order(place: Place, serve, gate: Gate, num
     later = place.chat("--continue")
     items = later.wait("recovered", cause="exit")["items"]
     assert [item["state"] for item in items] == ["interrupted"]
-    assert later.close() == 0
 
 
 def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) -> None:

@@ -77,7 +77,6 @@ def test_the_same_key_is_one_message(place: Place, serve) -> None:
         assert answer is not None
         assert post(store, chat.session, "second", "once") == first
         assert store.reply(first, 0.0) == answer
-    assert chat.close() == 0
 
 
 def test_what_is_no_request_is_answered_with_an_error(place: Place, serve) -> None:
@@ -99,4 +98,3 @@ def test_what_is_no_request_is_answered_with_an_error(place: Place, serve) -> No
             assert "error" in answer or answer["result"].get("ok") is False, (request, answer)
     chat.send("second")
     assert chat.wait("turn_ended")["status"] == "completed"
-    assert chat.close() == 0

@@ -148,7 +148,6 @@ def test_a_queue_is_resumed_in_the_mode_that_was_chosen_here(
     told = [event["text"] for event in again.seen("notice") if "goes on in mode" in event["text"]]
     way = f"Session {chat.session} goes on in mode all: everything runs that no rule denies."
     assert told == ([] if mode else [way])
-    assert again.close() == 0
 
 
 def test_a_hold_waits_whatever_is_allowed(place: Place, serve) -> None:
@@ -162,7 +161,6 @@ def test_a_hold_waits_whatever_is_allowed(place: Place, serve) -> None:
     assert chat.seen("answered") == []
     chat.answer(question, "deny")
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_only_a_person_raises_the_mode(place: Place, serve) -> None:

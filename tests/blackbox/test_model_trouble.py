@@ -47,7 +47,6 @@ def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
         assert "send `continue`" in error["hint"]
         chat.wait("turn_ended", status="failed")
     chat.completes("four")
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -62,7 +61,6 @@ def test_a_wait_can_be_stopped_and_is_not_endless(place: Place, serve, provider:
     chat.send("two")
     assert "asked again in 60 minutes" in chat.wait("error", code="model_failed")["text"]
     assert len(server.requests) == 2
-    assert chat.close() == 0
 
 
 def thoughtful(provider: str) -> Behaviour:
@@ -99,7 +97,6 @@ def test_thoughts_pass_and_are_not_sent_again(place: Place, serve, provider: str
     assert "".join(event["delta"] for event in chat.seen("text")) == "Yes."
     chat.completes("two")
     assert "well." not in json.dumps(server.requests[1].body)
-    assert chat.close() == 0
 
 
 def test_an_answer_without_an_end_fails_its_turn(place: Place, serve) -> None:
@@ -111,7 +108,6 @@ def test_an_answer_without_an_end_fails_its_turn(place: Place, serve) -> None:
     assert (ended["status"], "a line" in ended["reason"]) == ("failed", True), ended
     chat.send("and now?")
     assert chat.wait("turn_ended")["status"] == "completed"
-    assert chat.close() == 0
 
 
 TOO_LONG = {"error": {"code": 400, "message": "it exceeds the available context size"}}
@@ -182,7 +178,6 @@ def test_a_provider_that_says_when_its_limit_ends_is_waited_for(place: Place, se
     chat.send("/stop")
     chat.wait("turn_ended", status="interrupted")
     assert len(server.requests) == 7
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -198,4 +193,3 @@ def test_a_wait_for_a_provider_outlives_a_kill(place: Place, serve) -> None:
     again = place.chat("--resume", "last")
     again.wait("turn_ended", status="completed")
     assert len(server.requests) == 6
-    assert again.close() == 0

@@ -58,7 +58,6 @@ def test_a_child_that_is_declared_so_goes_on_and_is_named(
     chat.send("/stop")
     chat.wait("child_ended", name="kid")
     assert not wait_gone([pid], 0.0)
-    assert chat.close() == 0
 
 
 def test_a_patient_stop_is_handed_to_the_child(place: Place, serve: Any, gate: Gate) -> None:
@@ -97,7 +96,6 @@ def test_a_second_patient_stop_is_now(place: Place, serve: Any, gate: Gate) -> N
     chat.wait("stopped", turn="t1", session=chat.session)
     assert not wait_gone([pid], 0.0)
     assert pid in receipt(chat)["killed"]
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("how", ["/finalize", "SIGTERM"])

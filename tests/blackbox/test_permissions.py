@@ -194,4 +194,3 @@ def test_a_command_leaves_the_sandbox_by_a_question_of_its_own(place: Place, ser
     assert [len(chat.seen("question")), len(chat.seen("tool_ended"))] == [1, 3]
     assert [row["tool"] for row in chat.ask("/permissions")["data"]["allowed"]] == ["outside"]
     assert "outside" in server.requests[0].body["tools"][5]["function"]["parameters"]["properties"]
-    assert chat.close() == 0

@@ -54,4 +54,3 @@ def test_a_session_of_a_small_model_goes_on_with_a_large_one(
     again.completes("still?")
     assert (prompt_of(server), "edit" in tools_of(server)) == (prompt, True)
     assert [one for one in again.seen("notice") if "Instructions and tools" in one["text"]] == []
-    assert again.close() == 0

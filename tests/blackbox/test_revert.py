@@ -157,7 +157,6 @@ def test_revert_the_last_file(place: Place, serve) -> None:
     assert content(place.folder) == changed
     chat.ask("/revert")
     assert content(place.folder) == before
-    assert chat.close() == 0
 
 
 def test_words_that_say_more_restore_nothing(place: Place, serve) -> None:
@@ -188,7 +187,6 @@ def test_a_killed_program_s_turn_can_be_reverted(place: Place, serve, gate: Gate
     done = later.ask("/revert")["data"]
     assert (done["restored"], done["kept"]) == (["src/f00.txt", "src/f01.txt"], [])
     assert content(place.folder) == before
-    assert later.close() == 0
 
 
 def test_what_is_written_right_after_a_crash_is_the_persons(
@@ -214,7 +212,6 @@ def test_what_is_written_right_after_a_crash_is_the_persons(
     assert done["restored"] == ["src/f01.txt"]
     assert {*done["kept"]} == {*mine}
     assert content(place.folder) == before | mine
-    assert later.close() == 0
 
 
 def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None:
@@ -237,7 +234,6 @@ def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None
     chat.send("stop and revert")
     assert chat.wait("reverted")["restored"] == ["src/f00.txt", "src/f01.txt"]
     assert content(place.folder) == before
-    assert chat.close() == 0
 
 
 def test_what_a_resumed_turn_left_to_the_one_before_it_is_reverted_with_it(
@@ -259,7 +255,6 @@ def test_what_a_resumed_turn_left_to_the_one_before_it_is_reverted_with_it(
     end = chat.completes("/queue resume")
     assert end["facts"]["text"] == "No file was changed."
     assert "Start again." in server.requests[-1].prompt
-    assert chat.close() == 0
 
 
 def test_what_was_taken_back_is_resumed_alone_or_by_its_number(place: Place, serve) -> None:
@@ -293,7 +288,6 @@ def test_what_was_taken_back_is_resumed_alone_or_by_its_number(place: Place, ser
     assert "reverted" not in chat.ask("/queue")["data"]["items"][0]
     assert chat.ask("/queue resume")["data"]["number"] == 1
     chat.wait("turn_ended", status="completed")
-    assert chat.close() == 0
 
 
 def test_what_was_stopped_comes_before_what_it_left_alone(place: Place, serve) -> None:
@@ -314,7 +308,6 @@ def test_what_was_stopped_comes_before_what_it_left_alone(place: Place, serve) -
     assert content(place.folder) == changed
     assert chat.ask("/revert")["data"]["turns"] == ["t1"]
     assert content(place.folder) == before
-    assert chat.close() == 0
 
 
 def test_plain_text_says_it_in_the_known_words(place: Place, serve) -> None:
@@ -341,7 +334,6 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     assert sum("git is not installed" in event["text"] for event in chat.seen("notice")) == 1
     chat.ask("/revert")
     assert content(place.folder) == before
-    assert chat.close() == 0
 
 
 @pytest.mark.nightly
@@ -389,7 +381,6 @@ def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
     assert not ledger.exists()
     later = place.chat("--resume", first.session)
     assert later.ask("/revert")["text"] == "There is nothing to revert."
-    assert later.close() == 0
 
 
 def kid(name: str, **more: object) -> dict[str, Any]:
@@ -462,7 +453,6 @@ def test_a_child_that_outlives_a_stop_does_not_outlive_a_revert(
     assert told["restored"] == ["src/f01.txt", "src/f02.txt"]
     assert content(place.folder) == before
     assert not wait_gone([pid], 0.0)
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("said", ["/revert", "stop and revert"])
@@ -492,7 +482,6 @@ def test_children_alone_are_stopped_and_their_files_come_back(
     kinds = chat.kinds("reverted", "turn_started")
     assert kinds.index("reverted") < len(kinds) - 1
     assert content(place.folder) == before
-    assert chat.close() == 0
 
 
 def test_files_and_folders_are_taken_back_however_they_are_named(place: Place, serve) -> None:
@@ -520,7 +509,6 @@ def test_files_and_folders_are_taken_back_however_they_are_named(place: Place, s
             False,
             True,
         )
-    assert chat.close() == 0
 
 
 def test_a_dry_run_leaves_the_newest_session_the_newest(place: Place, serve) -> None:

@@ -149,7 +149,6 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     place.run("queue", "add", "six", "--session", old)
     assert chat.ask(f"/queue discard {old}")["data"] == {"session": old, "withdrawn": [1]}
     assert chat.ask("/queue restore nope")["ok"] is False
-    assert chat.close() == 0
 
 
 def test_another_sessions_job_goes_on_at_its_checkpoint(place: Place, serve, gate: Gate) -> None:
@@ -252,7 +251,6 @@ def test_the_saved_queue_is_the_queue(place: Place, serve, gate: Gate) -> None:
     chat.wait("saved_queues")
     assert chat.ask("/queue clear")["data"]["withdrawn"]
     assert chat.ask("/queue list")["text"] == "The queue is empty."
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize(
@@ -317,7 +315,6 @@ def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: 
     for verb in ("restore", "resume", "discard"):
         refused = chat.ask(f"/queue {verb} {busy.session}")
         assert (refused["ok"], "another program" in refused["text"]) == (False, True)
-    assert chat.close() == 0
 
 
 def notices(place: Place, starts: Iterable[int]) -> list[str]:
@@ -398,7 +395,6 @@ def test_nohup_is_respected(place: Place, serve, gate: Gate) -> None:
     chat.process.send_signal(signal.SIGHUP)
     gate.open()
     assert chat.wait("turn_ended")["status"] == "completed"
-    assert chat.close() == 0
 
 
 STARTED = """

@@ -353,7 +353,6 @@ def test_a_session_of_another_machine_is_reached_too(
     chat.send("second")
     later = web.until(chat.session, "turn_ended", after=turns[-1]["seq"])
     assert "second" in [event["text"] for event in later if event["type"] == "accepted"]
-    assert chat.close() == 0
 
 
 @pytest.mark.checks_data("serve status", "serve stop")
@@ -487,7 +486,6 @@ def test_a_session_of_its_own_terminal_is_not_left_running(place: Place, serve) 
     assert (refused["ok"], refused["data"]) == (False, {"reason": "no_server"})
     assert chat.session in refused["text"]
     chat.completes("hi")
-    assert chat.close() == 0
 
 
 JOB = """

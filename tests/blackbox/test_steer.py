@@ -76,7 +76,6 @@ def test_with_nothing_running_a_waiting_message_runs(place: Place, serve, gate: 
         "#1 [INTERRUPTED]: work",
         "#2 [PENDING]: before",
     ]
-    assert chat.close() == 0
 
 
 def test_steer_with_a_text_is_a_message(place: Place, serve, gate: Gate) -> None:
@@ -204,7 +203,6 @@ def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate
     one = chat.ask(f"/receipts {stop['id']}")
     assert one["data"]["receipts"] == [stop]
     assert not chat.ask("/receipts m99")["ok"]
-    assert chat.close() == 0
 
 
 def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:

@@ -30,7 +30,6 @@ def test_a_stop_amid_a_command_says_that_it_may_have_changed_more(
     chat.send("/stop")
     facts = chat.wait("turn_ended")["facts"]
     assert facts["text"] == "Changed: a.txt (new); commands may have changed more."
-    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("words", ["/stop and revert", "stop and revert"])
@@ -43,7 +42,6 @@ def test_stop_and_revert_with_a_slash(place: Place, serve: Any, gate: Gate, word
     chat.send(words)
     assert sorted(chat.wait("reverted")["restored"]) == ["a.txt", "b.txt"]
     assert not (place.folder / "a.txt").exists()
-    assert chat.close() == 0
 
 
 def written(name: str) -> Tools:
@@ -69,7 +67,6 @@ def test_what_a_resumed_turn_changed_is_what_a_revert_takes_back(
     data = chat.ask("/diff")["data"]
     assert [file["path"] for file in data["files"]] == [*left, "c.txt"]
     assert sorted(chat.ask("/revert")["data"]["restored"]) == [*left, "c.txt"]
-    assert chat.close() == 0
 
 
 def test_each_revert_names_its_turn(place: Place, serve: Any) -> None:
@@ -81,7 +78,6 @@ def test_each_revert_names_its_turn(place: Place, serve: Any) -> None:
     for turn, name in (("t2", "b"), ("t1", "a")):
         said = chat.ask("/revert")["text"]
         assert said == f"Reverted 1 file. Original state restored.\n{turn}: {name}."
-    assert chat.close() == 0
 
 
 def test_a_steer_of_a_stopped_turn_is_held(place: Place, serve: Any, gate: Gate) -> None:
@@ -94,7 +90,6 @@ def test_a_steer_of_a_stopped_turn_is_held(place: Place, serve: Any, gate: Gate)
     queue = chat.wait("queue", state="held")
     assert [item.get("held", False) for item in queue["items"]] == [False, True]
     assert chat.ask("/queue")["text"].splitlines()[1] == "#2 [PENDING]: use tabs"
-    assert chat.close() == 0
 
 
 def test_continue_passes_over_a_session_in_which_nothing_was_said(place: Place, serve: Any) -> None:
@@ -106,7 +101,6 @@ def test_continue_passes_over_a_session_in_which_nothing_was_said(place: Place, 
     assert place.chat().close() == 0
     again = place.chat("--continue")
     assert again.session == chat.session
-    assert again.close() == 0
 
 
 def test_what_was_said_last_is_shown_in_the_persons_words(
@@ -125,7 +119,6 @@ def test_what_was_said_last_is_shown_in_the_persons_words(
     other.completes("hello")
     reply = other.ask(f"/resume {chat.session}")
     assert reply["text"].splitlines()[2:] == ["  you: work on it", "  agent: Done."]
-    assert other.close() == 0
 
 
 def test_what_another_session_kept_is_named_after_a_message(

@@ -35,7 +35,6 @@ def test_it_goes_on_before_what_waits(place: Place, serve, dies: bool) -> None:
     assert told[-1].startswith("[You were interrupted. ")
     assert told[-1].endswith("]\nmake both")
     assert sorted(path.name for path in place.folder.iterdir() if len(path.name) == 1) == ["a", "b"]
-    assert chat.close() == 0
 
 
 def test_it_goes_on_after_what_was_interrupted(place: Place, serve) -> None:
@@ -52,7 +51,6 @@ def test_it_goes_on_after_what_was_interrupted(place: Place, serve) -> None:
     chat.wait("answer", text="First.")
     chat.wait("answer", text="Second.")
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
-    assert chat.close() == 0
 
 
 def test_it_ends_with_the_next_turn(place: Place, serve) -> None:
@@ -63,7 +61,6 @@ def test_it_ends_with_the_next_turn(place: Place, serve) -> None:
     chat.wait("turn_ended", status="failed", resumable=1)
     chat.completes("hi again")
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
-    assert chat.close() == 0
 
 
 def test_it_can_be_dropped(place: Place, serve) -> None:
@@ -74,7 +71,6 @@ def test_it_can_be_dropped(place: Place, serve) -> None:
     chat.wait("turn_ended", status="failed")
     assert chat.ask("/queue pop 1")["ok"]
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
-    assert chat.close() == 0
 
 
 def test_a_new_chat_announces_it(place: Place, serve) -> None:
@@ -91,7 +87,6 @@ def test_a_new_chat_announces_it(place: Place, serve) -> None:
     assert [item["state"] for item in saved["items"]] == ["unanswered", "pending"]
     assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
     chat.wait("answer", text="Next.")
-    assert chat.close() == 0
 
 
 def test_what_a_message_replaced_is_announced(place: Place, serve, gate: Gate) -> None:
@@ -109,4 +104,3 @@ def test_what_a_message_replaced_is_announced(place: Place, serve, gate: Gate) -
     assert [(item["number"], item["state"]) for item in saved["items"]] == [(1, "superseded")]
     assert "Processing #1" in again.ask("/queue resume")["text"]
     again.wait("answer", text="First.")
-    assert again.close() == 0

@@ -264,9 +264,9 @@ model = "main"
         return row.pid in ours or row.parent in ours or self._mark in row.environ
 
     def leave(self) -> None:
-        """Leave each chat that is open and quiet as a person does, which has to end in order."""
+        """Leave each quiet chat that the test has not ended as a person does: it has to end in order."""
         for chat in self.chats:
-            if chat.process.poll() is None and chat.is_quiet():
+            if chat.process.returncode is None and chat.is_quiet():
                 assert chat.close() == 0, chat.story()
 
     def close(self) -> None:
