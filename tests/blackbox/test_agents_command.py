@@ -20,9 +20,7 @@ def begin(place: Place, serve: Any, gate: Gate, *then: Behaviour) -> tuple[Chat,
 
 def agents(place: Place, *arguments: str) -> list[dict[str, Any]]:
     """Return what `agents list` says."""
-    ran = place.run("agents", "list", *arguments, "--json")
-    assert ran.returncode == 0, ran.stderr
-    found: list[dict[str, Any]] = json.loads(ran.stdout)["agents"]
+    found: list[dict[str, Any]] = place.data("agents", "list", *arguments)["agents"]
     return found
 
 
@@ -33,7 +31,7 @@ def test_one_is_listed_and_stopped_from_elsewhere(place: Place, serve: Any, gate
     (kid,) = agents(place, chat.session[:5])
     assert (kid["name"], kid["state"], kid["relation"]) == ("kid", "working", "foreground_child")
     assert "kid [WORKING] count the stars" in place.run("agents", "list", "last").stdout
-    seen = json.loads(place.run("agents", "show", "last", "kid", "--json").stdout)
+    seen = place.data("agents", "show", "last", "kid")
     assert (seen["id"], len(seen["messages"])) == (kid["id"], 2)
     nobody = place.run("agents", "stop", "last", "bob")
     assert (nobody.returncode, nobody.stderr) == (1, "No subagent `bob` works. There are: kid.\n")

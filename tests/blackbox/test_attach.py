@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.driver import COMMAND, Chat, Gate, Place
+from support.driver import Chat, Gate, Place
 from support.executed import executed
 from support.model_server import Hang, Text, Tools
 
@@ -16,8 +16,7 @@ from steersman.workflows.paths import login_name
 
 def attached(place: Place, *arguments: str) -> Chat:
     """Start `attach --json`, and wait until it hears."""
-    chat = Chat(place, (*COMMAND, "attach", "last", "--json", *arguments))
-    place.chats.append(chat)
+    chat = place.attach("last", *arguments)
     chat.wait("session_started", resumed=True)
     return chat
 

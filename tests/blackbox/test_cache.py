@@ -1,6 +1,5 @@
 """`why --cache`: which calls of the model missed the prompt cache, and why."""
 
-import json
 from typing import Any
 
 from support.driver import Place
@@ -14,9 +13,7 @@ def told(read: int, cached: int, text: str = "Yes.") -> Text:
 
 def calls_of(place: Place, session: str) -> list[dict[str, Any]]:
     """Return what is known of the calls."""
-    ran = place.run("why", session, "--cache", "--json")
-    assert ran.returncode == 0, ran.stderr
-    calls: list[dict[str, Any]] = json.loads(ran.stdout)["calls"]
+    calls: list[dict[str, Any]] = place.data("why", session, "--cache")["calls"]
     return calls
 
 

@@ -20,7 +20,7 @@ def test_sessions_have_the_first_words_as_a_title(place: Place, serve) -> None:
     zod = said(place, "move to\nzod " + "and then " * 20)
     colours = said(place, "which colour?")
     assert place.run("sessions", "rename", zod.session, "the migration").returncode == 0
-    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    rows = place.data("sessions", "list")["sessions"]
     title = "move to zod and then and then and then and then and then …"
     assert {row["id"]: (row["name"], row["title"]) for row in rows} == {
         zod.session: ("the migration", title),

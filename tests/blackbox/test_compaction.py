@@ -1,6 +1,5 @@
 """A conversation that outgrows the model's window is summed up, told, and nothing of it is lost."""
 
-import json
 import re
 from typing import Any
 
@@ -116,7 +115,7 @@ def test_a_person_reads_the_whole_conversation(place: Place, serve) -> None:
     assert [(message["role"], message["text"]) for message in shown] == whole
     chat.ask("/export here.md")
     assert chat.close() == 0
-    shown = json.loads(place.run("sessions", "show", "last", "--json").stdout)["messages"]
+    shown = place.data("sessions", "show", "last")["messages"]
     assert [(message["role"], message["text"]) for message in shown] == whole
     exported = place.run("sessions", "export", "last").stdout
     for text in (exported, (place.folder / "here.md").read_text()):

@@ -1,10 +1,9 @@
 """The program is killed in the middle of its work: what is lost (nothing), what is left (nothing)."""
 
-import json
 import sqlite3
 
 import pytest
-from support.driver import COMMAND, Chat, Event, Gate, Place, wait_gone
+from support.driver import Chat, Event, Gate, Place, wait_gone
 from support.model_server import Text, Tools
 
 HOSTILE = {
@@ -75,7 +74,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     accepted = [event["id"] for event in chat.seen("accepted")]
     chat.kill()
     wait_gone(place.processes())
-    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert (row["state"], row["interrupted"], row["waiting"]) == ("crashed", 1, 2)
 
     later = place.chat("--continue")
@@ -92,8 +91,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     ]
     listed = later.ask("/queue")["data"]
     assert (listed["state"], listed["items"]) == ("held", recovered["items"])
-    follower = Chat(place, (*COMMAND, "attach", session, "--json"))
-    place.chats.append(follower)
+    follower = place.attach(session)
     assert follower.wait("queue")["items"] == recovered["items"]
     assert follower.close() == 0
     why = place.run("why", session, "2")

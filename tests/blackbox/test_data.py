@@ -234,7 +234,7 @@ def test_skills(place: Place, serve) -> None:
     (fault,) = found["left_out"]
     assert fault.startswith(str(place.home / "skills" / "broken" / "SKILL.md"))
     assert chat.close() == 0
-    assert json.loads(place.run("sessions", "skills", "last", "--json").stdout) == found
+    assert place.data("sessions", "skills", "last") == found
 
 
 # Turns, subagents and goals -----------------------------------------------------------------------

@@ -12,20 +12,13 @@ from subprocess import PIPE
 from typing import Any
 
 import pytest
-from support.driver import Chat, Gate, Place
+from support.driver import Gate, Place
 from support.model_server import Hang, Text, Tools
 
 checks_data = pytest.mark.checks_data
 
 WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}}])
 ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
-
-
-def printed(place: Place, *arguments: str, **options: Any) -> Any:
-    """Run a command that prints one JSON document, and return it."""
-    ran = place.run(*arguments, **options)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
 
 
 def told(place: Place, *arguments: str, **options: Any) -> str:
@@ -59,15 +52,15 @@ def test_one_question_is_answered(place: Place, serve) -> None:
 @checks_data("inspect", "why", "sessions list", "sessions show", "sessions search")
 def test_what_is_known_of_a_session(place: Place, session: str) -> None:
     """Its id, its conversation, and the story of its message."""
-    dump = printed(place, "inspect", "last", "--format", "json")
+    dump = place.stored()
     assert (dump["id"], dump["turn"]) == (session, "t1")
-    story = printed(place, "why", "last", "1", "--json")
+    story = place.data("why", "last", "1")
     assert (story["session"], story["message"]["text"]) == (session, "which colour?")
-    (row,) = printed(place, "sessions", "list", "--json")["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert (row["id"], row["state"], row["folder"]) == (session, "left", str(place.folder))
-    messages = printed(place, "sessions", "show", session, "--json")["messages"]
+    messages = place.data("sessions", "show", session)["messages"]
     assert (messages[0]["text"], messages[-1]["text"]) == ("which colour?", "Blue.")
-    (found,) = printed(place, "sessions", "search", "lue.", "--json")["found"]
+    (found,) = place.data("sessions", "search", "lue.")["found"]
     assert (found["session"], found["text"]) == (session, "Blue.")
 
 
@@ -77,27 +70,27 @@ def test_sessions_are_named_copied_and_moved(place: Place, session: str) -> None
     """A name finds it; a fork and an import have ids of their own and the conversation."""
     place.run("sessions", "rename", session, "colours")
     assert place.stored("colours")["id"] == session
-    made = printed(place, "sessions", "fork", session, "--json")["session"]
+    made = place.data("sessions", "fork", session)["session"]
     assert made != session
     assert "Blue." in told(place, "sessions", "show", made)
     assert "Blue." in told(place, "sessions", "export", session)
     place.run("sessions", "export", session, "s.json")
     assert "Blue." in (place.folder / "s.json").read_text()
-    brought = printed(place, "sessions", "import", "s.json", "--new-id", "--json")["session"]
-    ids = {row["id"] for row in printed(place, "sessions", "list", "--json")["sessions"]}
+    brought = place.data("sessions", "import", "s.json", "--new-id")["session"]
+    ids = {row["id"] for row in place.data("sessions", "list")["sessions"]}
     assert ids == {session, made, brought}
 
 
 @checks_data("sessions revert", "sessions finalize", "sessions delete")
 def test_sessions_are_taken_back_ended_and_deleted(place: Place, session: str) -> None:
     """The file is as it was before; the state is finalized; the session is gone."""
-    reverted = printed(place, "sessions", "revert", session, "--json")
+    reverted = place.data("sessions", "revert", session)
     assert reverted["restored"] == ["a.txt"]
     assert (place.folder / "a.txt").read_text() == "old\n"
     place.run("sessions", "finalize", session)
     assert place.stored(session)["state"] == "finalized"
     place.run("sessions", "delete", session, "--yes")
-    assert printed(place, "sessions", "list", "--json")["sessions"] == []
+    assert place.data("sessions", "list")["sessions"] == []
 
 
 @pytest.mark.nightly
@@ -118,16 +111,16 @@ def test_an_old_session_is_pruned_restored_and_emptied(place: Place, session: st
     home.close()
     days = "".join(f"{day * 86400.0}\n" for day in range(1, 9))
     (place.home / "state" / "trash" / "starts").write_text(days)
-    pruned = printed(place, "sessions", "prune", "--finalized", "--json")
+    pruned = place.data("sessions", "prune", "--finalized")
     assert (set(pruned["trashed"]), pruned["deleted"]) == ({session, other}, [])
-    assert printed(place, "sessions", "list", "--json")["sessions"] == []
-    restored = printed(place, "home", "trash", "restore", f"session-{session}", "--json")
+    assert place.data("sessions", "list")["sessions"] == []
+    restored = place.data("home", "trash", "restore", f"session-{session}")
     assert restored == {"restored": f"session-{session}", "of": session}
-    trash = printed(place, "home", "trash", "--json")["trash"]
+    trash = place.data("home", "trash")["trash"]
     assert f"session-{other}" in {found["id"] for found in trash}
-    emptied = printed(place, "home", "trash", "empty", "--yes", "--json")["deleted"]
+    emptied = place.data("home", "trash", "empty", "--yes")["deleted"]
     assert emptied["session"] == [other]
-    (row,) = printed(place, "sessions", "list", "--json")["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert row["id"] == session
 
 
@@ -136,14 +129,14 @@ def test_a_message_from_elsewhere_runs_when_the_session_is_resumed(
     place: Place, session: str
 ) -> None:
     """Its number is that in the queue, and its answer comes in the chat that is opened."""
-    sent = printed(place, "send", session, "and now?", "--json")
+    sent = place.data("send", session, "and now?")
     assert (sent["as"], sent["number"], sent["session"]) == ("queue", 1, session)
     refused = place.run("queue", "resume", "--session", session)
     assert (refused.returncode, session in refused.stderr) == (1, True)
     ran = place.run("sessions", "resume", session, said="/queue resume\n")
     assert ran.returncode == 0, ran.stderr
     assert "Blue." in ran.stdout
-    assert printed(place, "queue", "list", "--json")["items"] == []
+    assert place.data("queue", "list")["items"] == []
 
 
 @checks_data("stop", "attach")
@@ -152,10 +145,9 @@ def test_a_turn_is_followed_and_stopped_from_elsewhere(place: Place, serve, gate
     serve(Tools([gate.call]), Text("Done."))
     chat = place.chat("--yes", "begin")
     pid = gate.wait()
-    ann = Chat(place, (*place.command, "attach", "last", "--json"))
-    place.chats.append(ann)
+    ann = place.attach("last")
     assert ann.wait("turn_started")["session"] == chat.session
-    assert printed(place, "stop", "last", "--json")["interrupted"] == "t1"
+    assert place.data("stop", "last")["interrupted"] == "t1"
     assert ann.wait("turn_ended")["status"] == "interrupted"
     assert pid not in place.processes()
     assert ann.close() == 0
@@ -221,25 +213,25 @@ def test_a_queue_is_put_in_order_from_elsewhere(place: Place, session: str) -> N
     for text in ("one", "two", "three"):
         place.run("queue", "add", text)
     place.run("queue", "edit", "2", "two, but better")
-    assert printed(place, "queue", "move", "3", "1", "--json")["position"] == 1
-    assert printed(place, "queue", "pop", "1", "--json")["withdrawn"] == [1]
-    found = printed(place, "queue", "list", "--json")
+    assert place.data("queue", "move", "3", "1")["position"] == 1
+    assert place.data("queue", "pop", "1")["withdrawn"] == [1]
+    found = place.data("queue", "list")
     left = [(item["number"], item["text"]) for item in found["items"]]
     assert (found["session"], left) == (session, [(3, "three"), (2, "two, but better")])
-    assert printed(place, "queue", "clear", "--json")["withdrawn"] == [3, 2]
+    assert place.data("queue", "clear")["withdrawn"] == [3, 2]
 
 
 @checks_data("queue export", "queue import", "queue restore", "queue discard")
 def test_a_saved_queue_moves_through_a_file(place: Place, session: str) -> None:
     """The file has the text, what is imported is listed as saved, and discarded by its numbers."""
-    assert printed(place, "queue", "add", "one", "--json")["number"] == 1
+    assert place.data("queue", "add", "one")["number"] == 1
     place.run("queue", "export", "q.toml")
     items = tomllib.loads((place.folder / "q.toml").read_text())["items"]
     assert [item["content"] for item in items] == ["one"]
-    assert printed(place, "queue", "import", "q.toml", "--json")["imported"] == [2]
-    (saved,) = printed(place, "queue", "restore", "--list", "--json")["saved"]
+    assert place.data("queue", "import", "q.toml")["imported"] == [2]
+    (saved,) = place.data("queue", "restore", "--list")["saved"]
     assert (saved["session"], len(saved["items"])) == (session, 2)
-    assert printed(place, "queue", "discard", session, "--json")["withdrawn"] == [1, 2]
+    assert place.data("queue", "discard", session)["withdrawn"] == [1, 2]
 
 
 @pytest.mark.nightly
@@ -251,10 +243,10 @@ def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: 
     chat = place.at_work(gate, "begin")
     chat.send({"text": "use tabs", "as": "queue"})
     chat.wait("accepted", text="use tabs")
-    assert printed(place, "queue", "steer", "2", "--json")["turn"] == "t1"
+    assert place.data("queue", "steer", "2")["turn"] == "t1"
     chat.send("/smalltalk how many?")
     number = chat.wait("side_talk_ended")["number"]
-    assert printed(place, "queue", "keep", "--json")["number"] == number
+    assert place.data("queue", "keep")["number"] == number
     chat.ask("/stop")
 
 
@@ -264,15 +256,15 @@ def test_a_goal_from_elsewhere(place: Place, serve) -> None:
     serve(Hang())
     chat = place.chat()
     chat.wait("session_started")
-    begun = printed(place, "goal", "set", "count to three", "--turns", "7", "--json")
+    begun = place.data("goal", "set", "count to three", "--turns", "7")
     assert (begun["text"], begun["state"], begun["max_turns"]) == ("count to three", "active", 7)
     chat.wait("turn_started")
-    assert printed(place, "goal", "pause", "--json")["state"] == "paused"
-    assert printed(place, "goal", "status", "--json")["reason"] == "user"
+    assert place.data("goal", "pause")["state"] == "paused"
+    assert place.data("goal", "status")["reason"] == "user"
     chat.ask("/stop")
     chat.wait("turn_ended", status="interrupted")
-    assert printed(place, "goal", "resume", "--json")["state"] == "active"
-    assert printed(place, "goal", "clear", "--json")["state"] == "cleared"
+    assert place.data("goal", "resume")["state"] == "active"
+    assert place.data("goal", "clear")["state"] == "cleared"
     chat.ask("/stop")
 
 
@@ -288,7 +280,7 @@ def test_hooks_are_in_the_agents_own_file(place: Place) -> None:
     file.write_text('{"model": "best"}')
 
     def state() -> str:
-        rows = printed(place, "hooks", "list", "--json")["hooks"]
+        rows = place.data("hooks", "list")["hooks"]
         return next(str(row["state"]) for row in rows if row["agent"] == "claude")
 
     assert state() == "not installed"
@@ -310,12 +302,12 @@ def test_a_session_of_another_agent(place: Place) -> None:
     place.environ["PATH"] = f"{agent.parent}:{place.environ['PATH']}"
     said = json.dumps({"session_id": "s-1", "cwd": str(place.folder)})
     assert told(place, "hooks", "emit", "claude", "session-start", said=said) == "{}\n"
-    (record,) = printed(place, "restore", "list", "--json")["restore"]
+    (record,) = place.data("restore", "list")["restore"]
     assert (record["id"], record["agent"]) == ("s-1", "claude")
     place.run("restore", "run", "s-1")
     assert (place.folder / "ran").read_text() == "--resume s-1\n"
     place.run("restore", "forget", "s-1")
-    assert printed(place, "restore", "list", "--json")["restore"] == []
+    assert place.data("restore", "list")["restore"] == []
     said = json.dumps({"session_id": "s-2", "cwd": str(place.folder)})
     for event in ("session-start", "session-finalize"):
         place.run("hooks", "emit", "hermes", event, said=said)
@@ -334,14 +326,14 @@ def test_workflows_are_checked_and_run(place: Place) -> None:
     """A file is made, listed and found faulty at its place, and a run has its effect on disk."""
     job = '[workflow]\nname = "job"\n[[step]]\nid = "one"\nrun = ["touch", "made"]\n'
     (place.folder / "job.toml").write_text(job)
-    checked = printed(place, "workflow", "check", "job.toml", "--json")
+    checked = place.data("workflow", "check", "job.toml")
     assert "one" in json.dumps(checked)
     (place.folder / "wrong.toml").write_text(job.replace("run =", "rn ="))
     wrong = place.run("workflow", "check", "wrong.toml")
     assert (wrong.returncode, "wrong.toml:5:1" in wrong.stderr + wrong.stdout) == (2, True)
     assert place.run("run", "job.toml", "--yes").returncode == 0
     assert (place.folder / "made").exists()
-    before = {row["name"] for row in printed(place, "workflow", "list", "--json")["workflows"]}
+    before = {row["name"] for row in place.data("workflow", "list")["workflows"]}
     assert "codemod" in before
     place.run("workflow", "new", "tidy")
     assert tomllib.loads((place.folder / "tidy.toml").read_text())["workflow"]["name"] == "tidy"
@@ -355,7 +347,7 @@ def test_the_configuration(place: Place) -> None:
     """A key that was set with its file, the files in use, a fault with its place, and every key."""
     file = place.home / "config.toml"
     file.write_text('busy_input_mode = "steer"\n')
-    shown = printed(place, "config", "show", "--json")
+    shown = place.data("config", "show")
     found = shown["config"]["busy_input_mode"], shown["sources"]["busy_input_mode"]
     assert found == ("steer", str(file))
     assert str(file) in told(place, "config", "path")
@@ -364,20 +356,22 @@ def test_the_configuration(place: Place) -> None:
     assert told(place, "config", "path", "project").endswith("/steersman.toml\n")
     (place.folder / ".mcp.json").unlink()
     assert "there are cache, state" in place.run("config", "path", "usr").stderr
-    paths = {path["what"]: path for path in printed(place, "config", "path", "--json")["paths"]}
+    paths = {path["what"]: path for path in place.data("config", "path")["paths"]}
     assert (paths["user"]["path"], paths["project"]["exists"]) == (str(file), False)
-    assert printed(place, "config", "check", "--json") == {
+    assert place.data("config", "check") == {
         "ok": True,
         "problems": [],
         "notices": [],
     }
-    keys = printed(place, "config", "schema")["properties"].keys()
+    keys = json.loads(told(place, "config", "schema"))["properties"].keys()
     assert {"busy_input_mode", "models", "mcp"} <= keys
-    assert {"workflow", "step"} <= printed(place, "workflow", "schema")["properties"].keys()
+    assert {"workflow", "step"} <= json.loads(told(place, "workflow", "schema"))[
+        "properties"
+    ].keys()
     file.write_text('busy_input_mode = "stear"\n')
     wrong = place.run("config", "check")
     assert (wrong.returncode, f"{file}:1:" in wrong.stderr + wrong.stdout) == (2, True)
-    told_json = json.loads(place.run("config", "check", "--json").stdout)
+    told_json = place.data("config", "check", code=2)
     assert (told_json["ok"], f"{file}:1:" in told_json["problems"][0]) == (False, True)
 
 
@@ -385,9 +379,9 @@ def test_the_configuration(place: Place) -> None:
 def test_the_models(place: Place, serve) -> None:
     """The configured model and its address, what it answers, and that no other is needed."""
     server = serve(Text("Yes."))
-    found = printed(place, "models", "list", "--json")
+    found = place.data("models", "list")
     assert [model["base_url"] for model in found["models"]] == [server.base_url]
-    checked = printed(place, "models", "check", "--json")
+    checked = place.data("models", "check")
     assert checked["model"] == "main"
     assert len(server.requests) > 0
     unknown = place.run("models", "fetch", "nothing")
@@ -405,13 +399,13 @@ def test_what_is_allowed_in_a_folder(place: Place) -> None:
     """A project's rules are in force once they are trusted, with the file that has them."""
     file = place.folder / "steersman.toml"
     file.write_text('[permissions]\nrules = [{ tool = "shell", match = "make", do = "allow" }]\n')
-    assert printed(place, "permissions", "explain", "make", "--json")["do"] == "ask"
+    assert place.data("permissions", "explain", "make")["do"] == "ask"
     place.run("trust", ".", "--yes", said="y\n")
-    (row,) = printed(place, "trust", "--list", "--json")["trusted"]
+    (row,) = place.data("trust", "--list")["trusted"]
     assert row["folder"] == str(place.folder)
-    first = printed(place, "permissions", "list", "--json")["rules"][0]
+    first = place.data("permissions", "list")["rules"][0]
     assert (first["match"], first["source"]) == ("make", str(file))
-    assert printed(place, "permissions", "explain", "make", "--json")["do"] == "allow"
+    assert place.data("permissions", "explain", "make")["do"] == "allow"
 
 
 @pytest.mark.nightly
@@ -420,16 +414,16 @@ def test_the_routing_tables(place: Place) -> None:
     """The table in force, its rows as a file that agrees with it, and what differs from another."""
 
     def used() -> list[str]:
-        rows = printed(place, "routes", "list", "--json")["tables"]
+        rows = place.data("routes", "list")["tables"]
         return [row["name"] for row in rows if row["is_used"]]
 
     assert used() == ["steersman"]
-    told_of = printed(place, "routes", "explain", "hello", "--state", "idle", "--json")
+    told_of = place.data("routes", "explain", "hello", "--state", "idle")
     assert told_of["rule"] == "run"
     (place.folder / "t.toml").write_text(told(place, "routes", "show", "--format", "toml"))
-    same = printed(place, "routes", "diff", "steersman", "t.toml", "--json")
+    same = place.data("routes", "diff", "steersman", "t.toml")
     assert same["differences"] == []
-    found = printed(place, "routes", "diff", "steersman", "never-cancel", "--json")
+    found = place.data("routes", "diff", "steersman", "never-cancel")
     assert any(row["steersman"] != row["never-cancel"] for row in found["differences"])
     place.run("routes", "use", "never-cancel", "--unsafe")
     assert used() == ["never-cancel"]
@@ -440,7 +434,7 @@ def test_tables_and_machines_are_proved(place: Place) -> None:
     """Faults are counted, and machines have their states."""
     unsafe = place.run("routes", "check", "cancel-on-message")
     assert (unsafe.returncode, "[kills-child]" in unsafe.stderr) == (2, True)
-    machines = printed(place, "machines", "list", "--json")["machines"]
+    machines = place.data("machines", "list")["machines"]
     states = {machine["name"]: machine["states"] for machine in machines}
     drawn = tomllib.loads(told(place, "machines", "show", "turn", "--format", "toml"))
     assert [state["name"] for state in drawn["state"]] == states["turn"]

@@ -1,6 +1,5 @@
 """Delegation: talk never stops a child, a cancel always does, and nothing that it had is lost."""
 
-import json
 import signal
 from collections.abc import Callable, Generator
 from typing import Any
@@ -81,8 +80,7 @@ def test_a_child_gives_its_result_to_the_call(place: Place, family, gate: Gate) 
     assert chat.close() == 0
     assert "All is well." in results(server, 3)[0]
     assert not place.processes()
-    agents = place.run("inspect", chat.session, "--format", "json")
-    assert '"completed"' in agents.stdout
+    assert "'completed'" in str(place.stored(chat.session))
 
 
 @pytest.mark.parametrize("said", ["/stop", "please just stop"])
@@ -132,6 +130,7 @@ def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
     gate.open()
     assert chat.wait("child_ended")["status"] == "completed"
     chat.wait("turn_started", number=2)
+    assert chat.close() == 0
 
 
 def test_a_background_child_outlives_the_turn(place: Place, family, gate: Gate) -> None:
@@ -248,8 +247,8 @@ def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
     chat.send(PARENT)
     question = chat.wait("question")
     assert question["parent"] == chat.session
-    listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    shown = json.loads(place.run("sessions", "show", "last", "--json").stdout)["session"]
+    listed = place.data("sessions", "list")["sessions"]
+    shown = place.data("sessions", "show", "last")["session"]
     for session in (next(row for row in listed if row["id"] == chat.session), shown):
         assert (session["state"], session["needs"]) == ("waiting", "1 question")
     chat.answer(question, "allow")
@@ -297,7 +296,7 @@ def test_a_child_that_was_cut_off_is_announced(place: Place, family, leaves: str
     else:
         chat.send("/exit")
         assert chat.ended() == 0
-    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    rows = place.data("sessions", "list")["sessions"]
     assert [row["interrupted"] for row in rows if row["parent"] is None] == [1]
     again = place.chat("--yes")
     (saved,) = again.wait("saved_queues")["saved"]

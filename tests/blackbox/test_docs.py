@@ -1,6 +1,5 @@
 """`steersman docs`: the pages are there without a network and a checkout."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 @pytest.mark.checks_data("docs")
 def test_every_page_is_listed_and_shown(place: Place) -> None:
     """The list has each page with one line; a page is the text of its file, however it is named."""
-    listed = json.loads(place.run("docs", "--json").stdout)["docs"]
+    listed = place.data("docs")["docs"]
     assert {page["topic"] for page in listed} == {path.stem for path in DOCS.glob("*.md")} - {
         "README"
     }

@@ -1,7 +1,5 @@
 """`/edit-last`: the last message is taken back, changed, and sent again in its place."""
 
-import json
-
 import pytest
 from support.driver import Chat, Place
 from support.model_behaviours import Door
@@ -84,8 +82,7 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
         assert chat.ask("/queue resume")["ok"]
     chat.wait("answer", text="Next.")
     assert chat.close() == 0
-    left = place.run("queue", "list", "--session", first, "--json")
-    assert json.loads(left.stdout)["items"] == []
+    assert place.data("queue", "list", "--session", first)["items"] == []
 
 
 def test_what_a_message_replaced_is_not_begun_in_the_other_session(place: Place, serve) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 
 import pytest
@@ -41,8 +40,6 @@ def test_a_killed_session_is_as_it_was_written_until_somebody_changes_it(
 
 def verified(place: Place, code: int = 0) -> dict[str, object]:
     """Look through the only session of a home."""
-    ran = place.run("sessions", "verify", "--all", "--json")
-    assert ran.returncode == code, ran.stderr
-    (row,) = json.loads(ran.stdout)["sessions"]
+    (row,) = place.data("sessions", "verify", "--all", code=code)["sessions"]
     found: dict[str, object] = row
     return found

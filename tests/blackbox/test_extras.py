@@ -1,6 +1,5 @@
 """What is installed without any extra: the chat is whole, and each other part names its extra."""
 
-import json
 import sys
 
 import pytest
@@ -86,6 +85,5 @@ def test_other_agents_have_their_hooks(bare: Place) -> None:
         (bare.home.parent / folder).mkdir()
     (bare.home.parent / ".hermes" / "config.yaml").write_text("model: x\n")
     assert bare.run("hooks", "install", "claude").returncode == 0
-    listed = bare.run("hooks", "list", "--json")
-    states = {row["agent"]: row["state"] for row in json.loads(listed.stdout)["hooks"]}
+    states = {row["agent"]: row["state"] for row in bare.data("hooks", "list")["hooks"]}
     assert (states["claude"], states["hermes"]) == ("installed", "not understood")

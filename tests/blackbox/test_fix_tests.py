@@ -4,7 +4,7 @@ import signal
 from typing import Any
 
 import pytest
-from support.driver import COMMAND, WAIT, Chat, Place
+from support.driver import WAIT, Chat, Place
 from support.model_server import Hang, Text, Tools
 
 VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
@@ -13,10 +13,7 @@ VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
 def run(place: Place) -> Chat:
     """Run the loop with tests that count their runs, and pass after two repairs."""
     (place.folder / "test.sh").write_text("echo asked >> ../asked; test -e one && test -e two\n")
-    command = (*COMMAND, "run", "--json", "--yes", "fix-tests", "--var", "test=sh test.sh")
-    chat = Chat(place, command)
-    place.chats.append(chat)
-    return chat
+    return place.job("--yes", "fix-tests", "--var", "test=sh test.sh")
 
 
 def mend(name: str) -> Tools:
@@ -73,8 +70,7 @@ def test_the_goal_of_a_step_goes_on_with_its_run(place: Place, serve: Any, how: 
     chat = run(place)
     server.wait_requests(3, WAIT)
     chat.signal(signal.Signals[how])
-    again = Chat(place, (*COMMAND, "run", "--json", "--yes", "--resume", "last"))
-    place.chats.append(again)
+    again = place.job("--yes", "--resume", "last")
     ended = again.wait("run_ended", session=again.session)
     states = {step["step"]: step["state"] for step in ended["steps"]}
     assert (ended["status"], states["fix"]) == ("succeeded", "done")

@@ -52,7 +52,7 @@ def test_a_goal_is_worked_for_until_it_is_done(place: Place, start: Start) -> No
     for part in ("all three steps", "That was step 3.", "continue: not all of it is there"):
         assert part in seen
     assert json.loads(told.read_text())["event"] == "goal_achieved"
-    assert json.loads(place.run("goal", "status", "--json").stdout)["state"] == "achieved"
+    assert place.data("goal", "status")["state"] == "achieved"
 
 
 def test_the_result_of_a_child_enters_the_next_turn(place: Place, start: Start) -> None:

@@ -1,7 +1,6 @@
 """A goal whose program is killed anywhere: it rests, has spent what it had, and goes on when told."""
 
 import itertools
-import json
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +65,7 @@ def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     assert not wait_gone(running, 2.0)
     asked = len(agent.requests), len(judge.requests)
     reason = "budget" if stage == "paused" else "interrupt"
-    status = json.loads(place.run("goal", "status", "--json").stdout)
+    status = place.data("goal", "status")
     found = (status["state"], status["reason"], status["turns_total"])
     assert found == ("paused", reason, spent)
     if stage != "paused":
@@ -148,8 +147,7 @@ class GoalLife(Life):
 
     def begun(self) -> int:
         """Count the goal's turns that have begun, by the journal."""
-        ran = self.place.run("inspect", "last", "--events", "--format", "json")
-        entries: list[dict[str, Any]] = json.loads(ran.stdout)["events"]
+        entries: list[dict[str, Any]] = self.place.stored("last", "--events")["events"]
         return sum(entry["kind"] == "turn_started" for entry in entries)
 
 

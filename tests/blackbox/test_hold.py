@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from support.driver import COMMAND, Chat, Place
+from support.driver import Place
 from support.model_server import Hang, Text, Tools
 
 
@@ -94,9 +92,8 @@ def test_holds_are_shown_and_ended(place: Place, serve) -> None:
     chat.completes("go on")
     assert chat.close() == 0
     assert (place.folder / "made").exists()
-    held = place.run("sessions", "hold", "last", "edit", "src/*", "--json")
-    assert json.loads(held.stdout)["match"] == "src/*"
-    shown = json.loads(place.run("sessions", "holds", "last", "--json").stdout)["holds"]
+    assert place.data("sessions", "hold", "last", "edit", "src/*")["match"] == "src/*"
+    shown = place.data("sessions", "holds", "last")["holds"]
     assert [row["tool"] for row in shown] == ["write", "edit"]
 
 
@@ -126,15 +123,13 @@ def test_the_work_of_a_step_is_held(place: Place, count: int) -> None:
     rows = "".join(f'[[hold]]\ntool = "step"\nmatch = "work-{number}"\n' for number in held)
     (place.home / "config.toml").write_text(rows)
     (place.folder / "many.toml").write_text(MANY.replace("COUNT", str(count)))
-    run = Chat(place, (*COMMAND, "run", "--json", "many.toml"))
-    place.chats.append(run)
+    run = place.job("many.toml")
     asked = {run.wait("question")["arguments"]["text"] for _ in held}
     assert asked == {f"work-{number} is held. What now?" for number in held}
     run.kill()
     assert not [number for number in held if (place.folder / f"did-{number}").exists()]
 
-    again = Chat(place, (*COMMAND, "run", "--json", "--resume", run.session))
-    place.chats.append(again)
+    again = place.job("--resume", run.session)
     questions = [again.wait("question") for _ in held]
     answers = {question["arguments"]["text"].split()[0]: question["id"] for question in questions}
     assert questions[0]["options"] == ["run", "skip", "fail"]
@@ -152,13 +147,11 @@ def test_what_a_person_let_begin_is_not_held_again(place: Place, serve) -> None:
     server = serve(Hang(), Text("There are 42."), rest=hold)
     step = '[[step]]\nid = "one"\nagent = "assistant"\nprompt = "count the stars"\n'
     (place.folder / "one.toml").write_text(f'[workflow]\nname = "one"\n{step}')
-    run = Chat(place, (*COMMAND, "run", "--json", "one.toml"))
-    place.chats.append(run)
+    run = place.job("one.toml")
     run.send({"answer": run.wait("question")["id"], "choice": "run"})
     server.wait_requests(1)
     run.kill()
-    again = Chat(place, (*COMMAND, "run", "--json", "--resume", run.session))
-    place.chats.append(again)
+    again = place.job("--resume", run.session)
     again.wait("run_ended", status="succeeded")
     assert not again.seen("question")
 

@@ -45,7 +45,7 @@ def test_a_home_moves_there_and_back(place: Place, serve, postgres_server: Postg
     assert chat.close() == 0
     after = place.stored(session)["messages"]
     assert after > before
-    checked = json.loads(place.run("home", "check", "--json").stdout)
+    checked = place.data("home", "check")
     assert (checked["sessions"], checked["faults"]) == (1, [])
     back = place.run("home", "move", "--to", "sqlite")
     assert back.returncode == 0, back.stderr
@@ -64,8 +64,7 @@ def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: s
     listed = place.run("sessions", "list", "--json")
     assert json.loads(listed.stdout)["sessions"][0]["state"] == "idle"
     chat.kill()
-    listed = place.run("sessions", "list", "--json")
-    assert json.loads(listed.stdout)["sessions"][0]["state"] == "crashed"
+    assert place.data("sessions", "list")["sessions"][0]["state"] == "crashed"
     there = place.chat("--resume", session)
     there.completes("second")
     assert there.close() == 0
@@ -148,9 +147,7 @@ def test_a_damaged_row_closes_no_other_session(place: Place, serve) -> None:
     serve(Text("One."), Text("Two."), Text("Three."), Text("Four."))
     for text in ("first", "second"):
         assert place.run("chat", text).returncode == 0
-    newest, oldest = (
-        row["id"] for row in json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    )
+    newest, oldest = (row["id"] for row in place.data("sessions", "list")["sessions"])
     spoil(place, f"UPDATE sessions SET row = '{{' WHERE session = '{newest}'")
     listed = place.run("sessions", "list")
     named = f"1 session cannot be read: {newest} (`steersman home check` says more)"
@@ -164,10 +161,10 @@ def test_a_damaged_row_closes_no_other_session(place: Place, serve) -> None:
     doctor = place.run("doctor", "--home")
     assert (doctor.returncode, fault["next"] in doctor.stdout) == (1, True)
     target = place.home.with_name("new")
-    saved = json.loads(place.run("home", "salvage", str(target), "--json").stdout)
+    saved = place.data("home", "salvage", str(target))
     assert (len(saved["saved"]), saved["lost"]) == (3, [])
     assert place.run("chat", "--resume", newest, "fourth").stdout == "Four.\n"
-    assert json.loads(place.run("home", "check", "--json").stdout)["faults"] == []
+    assert place.data("home", "check")["faults"] == []
     place.environ["STEERSMAN_HOME"] = str(target)
     assert "Two." in place.run("sessions", "show", newest).stdout
 
@@ -177,20 +174,18 @@ def test_a_damaged_session_is_deleted_by_its_id(place: Place, serve) -> None:
     serve(Text("One."), Text("Two."))
     for text in ("first", "second"):
         assert place.run("chat", text).returncode == 0
-    session, _ = (
-        row["id"] for row in json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-    )
+    session, _ = (row["id"] for row in place.data("sessions", "list")["sessions"])
     spoil(place, f"UPDATE sessions SET row = '' WHERE session = '{session}'")
     spoil(place, f"UPDATE entries SET data = '{{' WHERE session = '{session}' AND seq = 1")
     spoil(place, f"DELETE FROM snapshots WHERE session = '{session}'")
     shown = place.run("sessions", "show", session)
     assert (shown.returncode, "entry 1" in shown.stderr) == (1, True)
-    faults = json.loads(place.run("home", "check", "--json").stdout)["faults"]
+    faults = place.data("home", "check", code=1)["faults"]
     assert {(fault["table"], fault["row"]) for fault in faults} == {
         ("sessions", session),
         ("entries", f"{session} 1"),
     }
     assert place.run("sessions", "delete", session, "--yes").returncode == 0
     assert place.run("home", "check").returncode == 0
-    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert row["id"] != session

@@ -296,9 +296,7 @@ def test_a_one_shot_says_only_what_is_news(place: Place, serve) -> None:
 
 
 def _listed(place: Place) -> list[dict[str, Any]]:
-    sessions: list[dict[str, Any]] = json.loads(place.run("sessions", "list", "--json").stdout)[
-        "sessions"
-    ]
+    sessions: list[dict[str, Any]] = place.data("sessions", "list")["sessions"]
     return sessions
 
 

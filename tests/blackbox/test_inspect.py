@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from support.driver import COMMAND, Chat, Gate, Place
+from support.driver import Gate, Place
 from support.model_server import Hang, Text, Tools
 
 from steersman.cli.output import without_nulls
@@ -28,14 +28,6 @@ prompt = "look at it"
 """
 
 
-def looked(place: Place, *arguments: str) -> dict[str, Any]:
-    """Return a dump."""
-    ran = place.run("inspect", "last", "--format", "json", *arguments)
-    assert ran.returncode == 0, ran.stderr
-    data: dict[str, Any] = json.loads(ran.stdout)
-    return data
-
-
 def lasting(data: dict[str, Any]) -> dict[str, Any]:
     """Leave out what dies with a process: who runs it, what actors say of themselves, process ids."""
     kept = json.loads(json.dumps({name: one for name, one in data.items() if name not in DIED}))
@@ -55,16 +47,16 @@ def lasting(data: dict[str, Any]) -> dict[str, Any]:
 
 def agrees(place: Place, live: dict[str, Any]) -> None:
     """Check that after SIGKILL the store, and its last entry in each form, say what was live."""
-    dead = looked(place)
+    dead = place.stored()
     assert (dead["owner"], dead["lease"]["epoch"]) == (None, live["lease"]["epoch"])
     assert lasting(dead) == lasting(live)
-    past = looked(place, "--at", str(live["seq"]))
+    past = place.stored("last", "--at", str(live["seq"]))
     assert lasting(past) == lasting(live)
     for data, supervised in ((dead, "stopped"), (past, None)):
         said = [[actor[name] for name in OF_ACTORS] for actor in data["actors"].values()]
         assert said == [[None, None, None, supervised, None, None]] * len(said)
         assert data["dead_letters"] is None
-    assert lasting(looked(place, "--at", "0s ago")) == lasting(live)
+    assert lasting(place.stored("last", "--at", "0s ago")) == lasting(live)
     toml = place.run("inspect", "last", "--format", "toml", "--at", str(live["seq"])).stdout
     assert lasting(tomllib.loads(toml)) == lasting(without_nulls(live))
 
@@ -78,17 +70,17 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     )
     chat = place.chat("--yes")
     chat.completes("good morning")
-    before = looked(place)
+    before = place.stored()
     chat.send("count the stars")
     pid = gate.wait()
     chat.send({"text": "later", "as": "queue"})
     chat.wait("accepted")
-    live = looked(place)
+    live = place.stored()
     kid = live["subagents"]["kid"]
     (call,) = kid["turns"][kid["turn"]]["calls"].values()
     assert (call["state"], call["pid"]) == ("running", pid)
     assert live["owner"]["pid"] == chat.process.pid
-    past = looked(place, "--at", str(before["seq"]))
+    past = place.stored("last", "--at", str(before["seq"]))
     assert (past["owner"], past["lease"]) == (None, None)
     tree = place.run("inspect", "last", "--at", str(before["seq"])).stdout
     assert "?" not in tree  # what is not known is left out
@@ -106,7 +98,7 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     chat.kill()
 
     agrees(place, live)
-    assert lasting(looked(place, "--at", str(before["seq"]))) == lasting(before)
+    assert lasting(place.stored("last", "--at", str(before["seq"]))) == lasting(before)
     changed = json.loads(
         place.run(
             "inspect", "last", "--format", "json", "--diff", str(before["seq"]), str(live["seq"])
@@ -130,7 +122,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     chat = place.chat()
     chat.send("write it")
     question = chat.wait("question")
-    asked = looked(place)
+    asked = place.stored()
     assert asked["actors"]["turn"]["waiting_for"] == f"an answer to question {question['id']}"
     chat.send("/stop")
     chat.wait("stopped")
@@ -145,7 +137,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     gate.wait()
     chat.send("/smalltalk which is faster?")
     chat.wait("turn_started", parent=chat.session)
-    live = looked(place)
+    live = place.stored()
     goal, judge = live["actors"]["goal"], live["actors"]["judge"]
     assert (goal["state"], judge["state"]) == ("active", "gating")
     assert goal["waiting_for"] == f"the judge of turn {live['turn']}"
@@ -164,11 +156,10 @@ def test_a_run_agrees(place: Place, serve, gate: Gate) -> None:
     other = Gate(place.folder, "other")
     (place.folder / "ready.sh").write_text("true")
     (place.folder / "other.sh").write_text(other.command)
-    run = Chat(place, (*COMMAND, "run", "--json", "w.toml"))
-    place.chats.append(run)
+    run = place.job("w.toml")
     gate.wait()
     pid = other.wait()
-    live = looked(place)
+    live = place.stored()
     fan, agent = (live["run"]["steps"][name] for name in ("fan", "agent"))
     assert (fan["state"], fan["marks"], list(fan["pids"].values())) == ("running", "dr", [pid])
     assert list(agent["children"].values()) == ["agent"]
@@ -199,9 +190,7 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     follower.communicate()
 
     def events(*arguments: str) -> list[dict[str, Any]]:
-        ran = place.run("inspect", "last", "--events", "--format", "json", *arguments)
-        assert ran.returncode == 0, ran.stderr
-        found: list[dict[str, Any]] = json.loads(ran.stdout)["events"]
+        found: list[dict[str, Any]] = place.stored("last", "--events", *arguments)["events"]
         return found
 
     assert [event["kind"] for event in events("--kind", "turn_*", "--turn", "t2")] == [

@@ -175,8 +175,8 @@ def test_only_a_person_raises_the_mode(place: Place, serve) -> None:
     assert chat.close() == 0
     file = place.folder / "session.json"
     assert place.run("sessions", "export", "last", str(file), "--whole").returncode == 0
-    taken = place.run("sessions", "import", str(file), "--new-id", "--json")
-    imported = place.chat("--resume", json.loads(taken.stdout)["session"])
+    taken = place.data("sessions", "import", str(file), "--new-id")
+    imported = place.chat("--resume", taken["session"])
     assert imported.session != chat.session
     assert imported.ask("/mode")["data"]["mode"] == "plan"
     assert imported.close() == 0

@@ -1,6 +1,5 @@
 """A turn that repeats itself: the model is told, a person is asked, and the turn ends."""
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
@@ -58,7 +57,7 @@ def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) 
     told = [said["content"] for said in heard if said["content"].startswith("[No progress]")]
     assert len(told) == 1
     assert calls[-1]["tool"] in told[0] or calls[0]["tool"] in told[0]
-    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert row["interrupted"] == 1
 
 

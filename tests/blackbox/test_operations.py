@@ -119,10 +119,9 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
     assert chat.close() == 0
     serve(Tools([{**call, "arguments": {"command": "echo more > made"}}]), Text("Made."))
     assert place.run("chat", "--yes", "more").returncode == 0
-    told = place.run("sessions", "audit", "--json")
     acts = [
         (act["who"], act["act"], act["what"], act["rule"])
-        for act in json.loads(told.stdout)["acts"]
+        for act in place.data("sessions", "audit")["acts"]
     ]
     asked = ("agent assistant", "question", "shell echo made > made")
     assert acts[0] == ("phone", "turn", "hello", "run")
@@ -136,11 +135,10 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
         ("owner", "turn", "more", "run"),
         ("agent assistant", "call", "shell echo more > made", '--yes, for * "*": ask'),
     ]
-    agents = place.run("sessions", "audit", "--who", "agent *", "--json")
-    assert [act["act"] for act in json.loads(agents.stdout)["acts"]] == ["question", "call", "call"]
-    since = place.run("sessions", "audit", "--since", "2999-01-01", "--json")
-    assert json.loads(since.stdout) == {"acts": []}
-    of_one = json.loads(place.run("sessions", "audit", session, "--json").stdout)["acts"]
+    agents = place.data("sessions", "audit", "--who", "agent *")["acts"]
+    assert [act["act"] for act in agents] == ["question", "call", "call"]
+    assert place.data("sessions", "audit", "--since", "2999-01-01") == {"acts": []}
+    of_one = place.data("sessions", "audit", session)["acts"]
     assert {act["session"] for act in of_one} == {session}
     wrong = place.run("sessions", "audit", "--since", "5")
     assert (wrong.returncode, "is not a time" in wrong.stderr) == (2, True)
@@ -225,7 +223,7 @@ def test_a_home_in_a_database_is_backed_up_and_upgraded(
         node.abandon()
     checked = run(place, "restore of a database", BACKUP=tmp_path, DATABASE=database)
     assert checked.endswith("\nevery journal can be read\n")
-    shown: dict[str, Any] = json.loads(place.run("sessions", "show", session, "--json").stdout)
+    shown: dict[str, Any] = place.data("sessions", "show", session)
     said_then = [message["text"] for message in shown["messages"] if message["role"] == "user"]
     assert said_then == ["first"]
 
@@ -245,7 +243,7 @@ def test_what_a_step_asked_and_a_stop_of_a_run_are_told_once(place: Place, gate:
     gate.wait()
     job.send_signal(signal.SIGINT)
     assert finish(job).returncode == 130
-    acts = json.loads(place.run("sessions", "audit", "last", "--json").stdout)["acts"]
+    acts = place.data("sessions", "audit", "last")["acts"]
     told = [(act["who"], act["act"], act["what"]) for act in acts]
     assert told[-3:] == [
         ("step q", "question", "Go on?"),

@@ -20,9 +20,7 @@ def working(place: Place, gate: Gate) -> Chat:
 
 def listed(place: Place, *arguments: str) -> dict[str, Any]:
     """Return what `queue list --json` says."""
-    ran = place.run("queue", "list", "--json", *arguments)
-    assert ran.returncode == 0, ran.stderr
-    data: dict[str, Any] = json.loads(ran.stdout)
+    data: dict[str, Any] = place.data("queue", "list", *arguments)
     return data
 
 
@@ -281,7 +279,7 @@ def test_a_run_that_has_succeeded_takes_no_message(place: Place) -> None:
     (place.folder / "q.toml").write_text('[[items]]\ncontent = "hello?"\n')
     ran = place.run("queue", "import", "q.toml")
     assert (ran.returncode, "the run has succeeded" in ran.stderr) == (1, True), ran
-    listed = json.loads(place.run("queue", "list", "--json").stdout)
+    listed = place.data("queue", "list")
     assert listed["items"] == []
 
 

@@ -1,6 +1,5 @@
 """Questions of tool calls: asked by a rule, answered late, remembered, taken back, never in the way."""
 
-import json
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -109,9 +108,7 @@ def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
     odd = place.run("permissions", "explain", "git grep -O./evil.sh x")
     why = "`-O./evil.sh` is not among the options that `git grep` is known to be safe with"
     assert odd.stdout.count(why) == 2
-    told = json.loads(
-        place.run("permissions", "explain", "git grep -O./evil.sh x", "--json").stdout
-    )
+    told = place.data("permissions", "explain", "git grep -O./evil.sh x")
     assert told["why"] == f"`git grep*` does not cover it: {why}"
     tricked = place.run("permissions", "explain", "git status; rm -rf x")
     assert "allows one plain command; this line also has ;" in tricked.stdout

@@ -105,9 +105,8 @@ def test_the_example_is_listed_with_its_package(weather: Place) -> None:
     assert [line.split() for line in table.stdout.splitlines()] == [
         line.split() for line in shown.splitlines()
     ]
-    doctor = weather.run("doctor", "--json")
     (finding,) = [
-        check for check in json.loads(doctor.stdout)["checks"] if check["name"] == "plug-ins"
+        check for check in weather.data("doctor")["checks"] if check["name"] == "plug-ins"
     ]
     assert finding["verdict"] == "ok"
     assert finding["text"] == f"9 of steersman-weather 1.0, steersman {__version__}"
@@ -232,7 +231,7 @@ def test_an_installed_hook_and_gateway_run(weather: Place) -> None:
     assert (ran.returncode, ran.stdout) == (0, "parrot says: Oslo: sunny\n"), ran.stderr
     turns = (weather.folder / "turns.txt").read_text().splitlines()
     assert [line.split()[1] for line in turns] == ["completed", "completed"]
-    gateways = json.loads(weather.run("gateway", "list", "--json").stdout)["gateways"]
+    gateways = weather.data("gateway", "list")["gateways"]
     assert {gateway["name"]: gateway["is_configured"] for gateway in gateways} == {
         "irc": False,
         "matrix": False,
@@ -528,7 +527,7 @@ async def fail(home, settings):
     gateway.send_signal(signal.SIGTERM)
     ended = finish(gateway)
     assert (ended.returncode, ended.stderr) == (143, "")
-    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert row["state"] == "left"
     failed = place.run("gateway", "run", "fail")
     assert failed.returncode == 2
@@ -589,7 +588,7 @@ def test_a_home_is_opened_by_an_installed_store(place: Place, attach: Attach) ->
         "it made a `str`, which has no `nodes`",
         "UsageError no store is installed for `none:`",
     ]
-    assert json.loads(place.run("sessions", "list", "--json").stdout)["sessions"] == []
+    assert place.data("sessions", "list")["sessions"] == []
 
 
 @pytest.mark.nightly

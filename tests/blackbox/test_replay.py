@@ -23,9 +23,7 @@ def shell(command: str) -> dict[str, Any]:
 
 def replayed(place: Place, session: str, *options: str, code: int = 0) -> dict[str, Any]:
     """Replay a session."""
-    ran = place.run("sessions", "replay", session, *options, "--json")
-    assert ran.returncode == code, ran.stderr + ran.stdout
-    found: dict[str, Any] = json.loads(ran.stdout)
+    found: dict[str, Any] = place.data("sessions", "replay", session, *options, code=code)
     return found
 
 
@@ -67,14 +65,14 @@ def test_another_answer_parts_from_the_record(place: Place, serve: Any) -> None:
         "tool_intended",
         "tool_refused",
     )
-    assert not json.loads(place.run("queue", "list", "--session", "last", "--json").stdout)["items"]
-    forked = json.loads(place.run("sessions", "fork", chat.session, "--json").stdout)["session"]
+    assert not place.data("queue", "list", "--session", "last")["items"]
+    forked = place.data("sessions", "fork", chat.session)["session"]
     assert replayed(place, forked)["is_same"]
-    newest = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    newest = place.data("sessions", "list")["sessions"]
     assert {row["id"] for row in newest if not row["parent"]} == {chat.session, forked}
     wrong = place.run("sessions", "replay", chat.session, "--answer", "q1=foo")
     assert "`foo` is no answer to `q1`" in wrong.stderr
-    acts = json.loads(place.run("sessions", "audit", "--json").stdout)["acts"]
+    acts = place.data("sessions", "audit")["acts"]
     assert [act["session"] for act in acts if act["act"] == "call"] == [chat.session]
     said = place.run("sessions", "replay", chat.session, "--answer", "q1=deny")
     assert "The first difference is at entry" in said.stdout

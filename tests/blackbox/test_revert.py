@@ -1,6 +1,5 @@
 """Stop and revert: every file back, byte for byte, and nothing that a person did is touched."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -134,9 +133,7 @@ def test_what_a_person_saves_between_two_calls_is_kept(place: Place, serve) -> N
     again = chat.ask("/revert")
     assert again["data"]["restored"] == []
     assert chat.close() == 0
-    forced = place.run("sessions", "revert", "last", "--force", "--json")
-    assert forced.returncode == 0, forced.stderr
-    assert json.loads(forced.stdout)["restored"] == ["src/f45.txt"]
+    assert place.data("sessions", "revert", "last", "--force")["restored"] == ["src/f45.txt"]
     assert content(place.folder) == before | {"src/new.txt": b"mine, too"}
 
 
@@ -516,8 +513,8 @@ def test_a_dry_run_leaves_the_newest_session_the_newest(place: Place, serve) -> 
     serve(Text("Hello.", times=0))
     for _ in range(2):
         assert place.run("chat", "hello").returncode == 0
-    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    rows = place.data("sessions", "list")["sessions"]
     newest, oldest = (row["id"] for row in rows)
     assert "nothing to revert" in place.run("sessions", "revert", oldest, "--dry-run").stdout
-    again = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    again = place.data("sessions", "list")["sessions"]
     assert [row["id"] for row in again] == [newest, oldest]

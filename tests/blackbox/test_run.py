@@ -34,13 +34,6 @@ run = ["sh", "-c", "cat *.txt | grep -c new"]
 """
 
 
-def run(place: Place, *arguments: str) -> Chat:
-    """Start `steersman run --json`."""
-    chat = Chat(place, (*COMMAND, "run", "--json", *arguments))
-    place.chats.append(chat)
-    return chat
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     """Read every file of a folder."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
@@ -72,7 +65,7 @@ def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> Non
         (place.folder / f"f{number:03}.txt").write_text(f"old {number}\n")
     before = contents(place.folder)
 
-    first = run(place, "codemod.toml")
+    first = place.job("codemod.toml")
     first.wait("step", step="rewrite", done=lambda done: done is not None and done >= 137)
     assert first.signal(signal.SIGINT) == 130
     stopped = ended(first)
@@ -82,7 +75,7 @@ def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> Non
 
     other = place.run("run", "other.toml", "--resume", "last")
     assert (other.returncode, "not of `other.toml`" in other.stderr) == (2, True)
-    second = run(place, "codemod.toml", "--resume", "last")
+    second = place.job("codemod.toml", "--resume", "last")
     second.wait("step", step="rewrite", done=lambda count: count is not None and count >= done + 90)
     second.kill()
     assert not wait_gone(place.processes(), 2.0)
@@ -93,7 +86,7 @@ def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> Non
         is_done = place.folder.joinpath(name).read_text().startswith("new")
         options += ["--done" if is_done else "--again", work]
     assert refused.returncode == (1 if options else 0)
-    third = run(place, "--resume", "last", *options)
+    third = place.job("--resume", "last", *options)
     assert ended(third)["status"] == "succeeded"
     assert third.close() == 0
 
@@ -157,7 +150,7 @@ def test_what_is_typed_reaches_the_right_agent(
 ) -> None:
     """A message waits for the next agent; a route of the file hands it to the one at work."""
     server = two_agents(place, serve, gate, THROUGH if is_overridden else "")
-    chat = run(place, "talk.toml", "--yes")
+    chat = place.job("talk.toml", "--yes")
     gate.wait()
     chat.send("prefer the streaming parser")
     taken = chat.wait("accepted", text="prefer the streaming parser")
@@ -233,13 +226,13 @@ def test_what_waits_for_the_next_agent_outlives_a_stop(
         top=WAITS,
     )
     (place.folder / "talk.toml").write_text(AGENTS)
-    chat = run(place, "talk.toml", "--yes")
+    chat = place.job("talk.toml", "--yes")
     gate.wait()
     chat.send("prefer the streaming parser")
     chat.wait("accepted", text="prefer the streaming parser")
     assert chat.signal(signal.SIGINT) == 130
     gate.open()
-    again = run(place, "--resume", "last", "--yes")
+    again = place.job("--resume", "last", "--yes")
     assert ended(again)["status"] == "succeeded"
     assert again.close() == 0
     [prompt] = [request.prompt for request in server.requests if "prefer the" in request.prompt]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blackbox.terminal import Terminal
-from support.driver import COMMAND, Chat, Gate, Place, finish
+from support.driver import COMMAND, Gate, Place, finish
 from support.model_server import Text, shell
 from support.patience import seconds
 from support.served import Served
@@ -79,8 +79,7 @@ prompt = "speak"
 
 def state(place: Place) -> str:
     """Return how the newest session is, as the list says."""
-    listed = place.run("sessions", "list", "--json")
-    newest = json.loads(listed.stdout)["sessions"][0]
+    newest = place.data("sessions", "list")["sessions"][0]
     return str(newest["result"] or newest["state"])
 
 
@@ -328,15 +327,14 @@ def test_a_typed_line_that_is_no_option_is_refused_and_no_message(place: Place) 
     finally:
         terminal.close()
     assert not (place.folder / "went-on").exists()
-    listed = json.loads(place.run("queue", "list", "--session", "last", "--json").stdout)
+    listed = place.data("queue", "list", "--session", "last")
     assert [item["text"] for item in listed["items"]] == ["run choosing"]
 
 
 def test_what_is_said_at_a_question_is_refused_and_decides_nothing(place: Place) -> None:
     """Who may only speak could answer else; the refusal names the options and the ways."""
     (place.folder / "ask.toml").write_text(CHOOSING)
-    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
-    place.chats.append(run)
+    run = place.job("ask.toml")
     sure = run.wait("question")
     for text in ("yess", "yes", "I don't know"):
         run.send(text)
@@ -355,8 +353,7 @@ def test_what_is_said_at_a_question_is_refused_and_decides_nothing(place: Place)
 def test_a_message_left_in_a_succeeded_run_names_the_way_that_works(place: Place) -> None:
     """No agent took it and none will: the list and `why` say how it is deleted, and that does it."""
     (place.folder / "ask.toml").write_text(CHOOSING)
-    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
-    place.chats.append(run)
+    run = place.job("ask.toml")
     sure = run.wait("question")
     run.send("/queue add for nobody")
     run.wait("result", ok=True)
@@ -375,11 +372,9 @@ def test_a_message_left_in_a_succeeded_run_names_the_way_that_works(place: Place
 def test_who_joins_a_run_at_a_question_sees_it_and_answers_by_number(place: Place) -> None:
     """The second terminal shows it with its options; `q1` is the first that is open."""
     (place.folder / "ask.toml").write_text(CHOOSING)
-    run = Chat(place, (*COMMAND, "run", "--json", "ask.toml"))
-    place.chats.append(run)
+    run = place.job("ask.toml")
     asked = run.wait("question")
-    joined = Chat(place, (*COMMAND, "attach", run.session, "--json"))
-    place.chats.append(joined)
+    joined = place.attach(run.session)
     shown = joined.wait("question")
     assert (shown["id"], shown["options"]) == (asked["id"], ["yes", "no", "later"])
     wrong = place.run("sessions", "answer", run.session, "q7", "yes")

@@ -45,7 +45,7 @@ def test_commands_say_the_same_everywhere(scripted: Place) -> None:
         typed = chat.wait("result", client_id=slash)
         ran = scripted.run(*words.split(), "--json")
         assert (json.loads(ran.stdout), ran.returncode == 0) == (typed["data"], typed["ok"]), slash
-    added = json.loads(scripted.run("queue", "add", "two", "--json").stdout)
+    added = scripted.data("queue", "add", "two")
     chat.send({"text": "/queue add two", "client_id": "add"})
     assert added.keys() == chat.wait("result", client_id="add")["data"].keys()
     assert chat.ask("/busy")["data"] == {"ok": True, "busy_input_mode": "steer"}

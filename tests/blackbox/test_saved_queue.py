@@ -331,8 +331,7 @@ def notices(place: Place, starts: Iterable[int]) -> list[str]:
 
 def waiting(place: Place, session: str) -> int:
     """Return how many messages wait in a session."""
-    ran = place.run("queue", "list", "--session", session, "--json")
-    return len(json.loads(ran.stdout)["items"])
+    return len(place.data("queue", "list", "--session", session)["items"])
 
 
 @pytest.mark.parametrize("days", daily(30, of=(6.9, 30, 59, 365, -365)))

@@ -99,9 +99,7 @@ class Home:
 
     def schedules(self) -> dict[str, dict[str, Any]]:
         """Return what `schedule list` says, by name."""
-        ran = self.place.run("schedule", "list", "--json")
-        assert ran.returncode == 0, ran.stderr
-        return {row["name"]: row for row in json.loads(ran.stdout)["schedules"]}
+        return {row["name"]: row for row in self.place.data("schedule", "list")["schedules"]}
 
     def wait(self, name: str, *outcomes: str) -> dict[str, Any]:
         """Wait until a schedule's newest time has come to one of these ends; return it."""
@@ -237,7 +235,7 @@ def test_a_message_is_said_once_whenever_the_server_is_killed(
     """Its session has it once, and answers it at most once."""
     model = serve(Text("Hello."), Text("Nothing."))
     assert place.run("chat", "hello").returncode == 0
-    (listed,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    (listed,) = place.data("sessions", "list")["sessions"]
     session = listed["id"]
     with (place.home / "config.toml").open("a") as file:
         file.write(schedule("news", f'say = "What is new?"\nsession = "{session}"'))
@@ -332,7 +330,7 @@ def test_a_newer_session_of_a_schedule_takes_the_place_of_a_quiet_one(
     configuration.write_text(whole + schedule("news", talk, "2026-02-02T00:00"))
     until(lambda: home.wait("news", "done") != first)
     second = home.wait("news", "done")
-    listed = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    listed = place.data("sessions", "list")["sessions"]
     states = {session["id"]: session["state"] for session in listed}
     assert states == {first["session"]: "left", second["session"]: "idle"}  # it is open
     home.end(server)

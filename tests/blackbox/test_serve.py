@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from blackbox.terminal import Terminal
 from jsonschema import Draft202012Validator
-from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Chat, Gate, Place, wait_gone
+from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Gate, Place, wait_gone
 from support.model_server import Door, Hang, Text, Tools
 from support.patience import seconds
 from support.served import Follower, Served
@@ -442,7 +442,7 @@ def test_devices_are_listed_and_shut_out(place: Place, serve, served: Start) -> 
     web = served()
     session = web.begin()
     assert web.ask("GET", "sessions").status == 200
-    listed = json.loads(place.run("devices", "list", "--json").stdout)["devices"]
+    listed = place.data("devices", "list")["devices"]
     (name,) = (device["name"] for device in listed)
     assert web.token not in (place.home / "state" / "devices.json").read_text("utf-8")
     stream = web.events(session)
@@ -630,8 +630,7 @@ def test_a_steps_question_takes_its_own_answers(place: Place, serve, served: Sta
     serve(Text("Hello."))
     (place.folder / "choosing.toml").write_text(CHOOSING, "utf-8")
     web = served()
-    run = Chat(place, (*COMMAND, "run", "--json", "choosing.toml"))
-    place.chats.append(run)
+    run = place.job("choosing.toml")
     paint = run.wait("question")
     assert paint["options"] == ["dark red", "blue"]
     session = run.session
@@ -836,7 +835,7 @@ def test_the_log_is_json_if_that_is_wanted(place: Place, serve) -> None:
     """Each line is an object: where it serves, and the life of its sessions without a word of them."""
     serve(Text("My answer."))
     assert place.run("serve", "--log-format", "json").returncode == 0
-    told = json.loads(place.run("serve", "status", "--json").stdout)
+    told = place.data("serve", "status")
     web = Served.at(place, told["address"])
     session = web.begin()
     web.ask("POST", f"sessions/{session}/messages", {"text": "my question"})

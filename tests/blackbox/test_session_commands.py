@@ -157,7 +157,7 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     chat.wait("turn_ended", session=first.session)
     assert "my name is ann" in str(server.requests[-1].body["messages"])
     assert chat.close() == 0
-    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    rows = place.data("sessions", "list")["sessions"]
     assert {row["id"]: row["state"] for row in rows} == {first.session: "left"}
 
 
@@ -180,11 +180,7 @@ def test_what_is_over_cannot_be_resumed(place: Place, serve) -> None:
     assert chat.close() == 0
     ran = place.run("chat", "--resume", first, "hello")
     assert (ran.returncode, f"session `{first}` is finalized" in ran.stderr) == (2, True)
-    (row,) = (
-        row
-        for row in json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
-        if row["id"] == first
-    )
+    (row,) = (row for row in place.data("sessions", "list")["sessions"] if row["id"] == first)
     assert (row["state"], row["waiting"], row["interrupted"]) == ("finalized", 0, 0)
 
 
@@ -229,7 +225,7 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     assert "an order to stop turn t1 (stop)" in story
     assert "It was obeyed: everything that it stopped is dead." in story
     assert f"interrupt {receipt}: stopping -> stopped" in story
-    data = json.loads(place.run("why", "last", receipt, "--json").stdout)
+    data = place.data("why", "last", receipt)
     assert data["message"]["kind"] == "interrupt"
     assert place.run("why", "last", "99").returncode == 2
 
@@ -241,7 +237,7 @@ def test_a_session_in_which_nothing_was_said_is_in_no_list(place: Place, serve) 
     assert (ran.returncode, ran.stdout) == (0, "")
     assert "Nothing was said: the input is empty." in ran.stderr
     assert "There is no session yet" in place.run("sessions", "list").stderr
-    assert json.loads(place.run("sessions", "list", "--json").stdout) == {"sessions": []}
+    assert place.data("sessions", "list") == {"sessions": []}
     chat = place.chat()
     assert chat.session in place.run("sessions", "list").stdout
     chat.completes("hi")

@@ -4,7 +4,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from support.driver import COMMAND, Chat, Place
+from support.driver import Place
 from support.model_server import Text
 
 VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
@@ -12,8 +12,7 @@ VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
 
 def run(place: Place, *arguments: str) -> tuple[dict[str, str], dict[str, Any]]:
     """Run a shipped workflow; return the state of each step, and the end of the run."""
-    chat = Chat(place, (*COMMAND, "run", "--json", *arguments))
-    place.chats.append(chat)
+    chat = place.job(*arguments)
     ended = chat.wait("run_ended", session=chat.session)
     assert chat.close() == 0
     return {step["step"]: step["state"] for step in ended["steps"]}, ended

@@ -1,6 +1,5 @@
 """Limits of tokens and money stop the work, say so, and hold what waits; nothing is lost by it."""
 
-import json
 import re
 
 from support.driver import Place
@@ -50,8 +49,7 @@ def test_a_session_that_no_program_has_open_has_the_same_limits(place: Place, se
         assert shown["text"] == f"tokens   2,020 of {limit}"
         assert chat.close() == 0
         assert place.run("sessions", "limits", chat.session).stdout == f"{shown['text']}\n"
-        found = place.run("sessions", "limits", chat.session, "--json")
-        assert json.loads(found.stdout) == shown["data"]
+        assert place.data("sessions", "limits", chat.session) == shown["data"]
 
 
 def test_a_child_uses_what_its_parent_may(place: Place, serve) -> None:

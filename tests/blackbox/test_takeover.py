@@ -1,7 +1,5 @@
 """A session that was taken over from another agent goes on: its model reads what was said before."""
 
-import json
-
 import pytest
 from support.driver import Place
 from support.model_server import Text
@@ -14,9 +12,7 @@ def test_a_question_about_what_was_said_before(place: Place, serve, agent: str) 
     """The request has the history by turns, the calls in it as text, and the question last."""
     lay(agent, place.folder.parent, place.folder)
     server = serve(Text("Three."))
-    taken = place.run("sessions", "import", "--from", agent, "last", "--json")
-    assert taken.returncode == 0, taken.stderr
-    session = json.loads(taken.stdout)["session"]
+    session = place.data("sessions", "import", "--from", agent, "last")["session"]
     asked = place.run("chat", "--resume", session, "How many lines was it?")
     assert (asked.returncode, asked.stdout) == (0, "Three.\n"), asked.stderr
     system, *messages = server.requests[-1].body["messages"]

@@ -3,9 +3,6 @@
 Each test also runs against an echo of each command that it names, and has to fail then (`conftest.py`).
 """
 
-import json
-from typing import Any
-
 import pytest
 from support.driver import Gate, Place
 from support.model_server import Text, Tools
@@ -13,13 +10,6 @@ from support.model_server import Text, Tools
 checks_data = pytest.mark.checks_data
 
 WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}}])
-
-
-def printed(place: Place, *arguments: str) -> Any:
-    """Run a command that prints one JSON document, and return it."""
-    ran = place.run(*arguments, "--json")
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
 
 
 @pytest.fixture
@@ -35,18 +25,18 @@ def session(place: Place, serve) -> str:
 @checks_data("sessions usage", "sessions receipts", "sessions diff")
 def test_what_a_session_did_is_shown(place: Place, session: str) -> None:
     """Its tokens, what became of its message, and the file that it made."""
-    assert printed(place, "sessions", "usage", session)["session"]["output"] > 0
-    (receipt,) = printed(place, "sessions", "receipts", session)["receipts"]
+    assert place.data("sessions", "usage", session)["session"]["output"] > 0
+    (receipt,) = place.data("sessions", "receipts", session)["receipts"]
     assert (receipt["text"], receipt["state"]) == ("which colour?", "done")
-    assert printed(place, "sessions", "receipts", session, "#1")["receipts"] == [receipt]
-    files = printed(place, "sessions", "diff", session, "t1")["files"]
+    assert place.data("sessions", "receipts", session, "#1")["receipts"] == [receipt]
+    files = place.data("sessions", "diff", session, "t1")["files"]
     assert files == [{"path": "a.txt", "change": "created"}]
 
 
 def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
     """Where they part, by entry, and what each came to; one that did the same elsewhere is the same."""
-    again = printed(place, "sessions", "fork", session)["session"]
-    whole = printed(place, "sessions", "diff", session, session)
+    again = place.data("sessions", "fork", session)["session"]
+    whole = place.data("sessions", "diff", session, session)
     assert (whole["is_same"], whole["first"]) == (True, [None, None])
     assert whole["facts"][0]["files"] == {"a.txt": [1, 0]}
     serve(WRITES, Text("Red."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
@@ -54,12 +44,12 @@ def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
     chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
-    parted = printed(place, "sessions", "diff", session, chat.session)
+    parted = place.data("sessions", "diff", session, chat.session)
     assert [step["text"] for step in parted["first"]] == ["Blue.", "Red."]
     assert not parted["is_same"]
     for facts, name in zip(parted["facts"], (session, chat.session), strict=True):
         assert (facts["session"], facts["turns"], facts["calls"]) == (name, 1, {"write": 1})
-    shorter = printed(place, "sessions", "diff", session, again)
+    shorter = place.data("sessions", "diff", session, again)
     assert (shorter["common"], shorter["first"][1]) == (0, None)
     said = place.run("sessions", "diff", session, chat.session).stdout
     assert f"  {chat.session}  t1 (entry " in said
@@ -71,26 +61,26 @@ def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
 def test_a_session_is_set(place: Place, session: str) -> None:
     """What was set is what is shown, also if no process has the session open."""
     of = ("--session", session)
-    assert printed(place, "sessions", "mode", session, "plan")["ok"]
-    assert printed(place, "sessions", "mode", session)["mode"] == "plan"
-    assert printed(place, "sessions", "busy", session, "interrupt")["ok"]
-    assert printed(place, "sessions", "busy", session)["busy_input_mode"] == "interrupt"
-    assert not printed(place, "sessions", "model", session)["is_chosen"]
-    assert printed(place, "sessions", "model", session, "main")["model"] == "main"
-    assert printed(place, "sessions", "model", session)["is_chosen"]
+    assert place.data("sessions", "mode", session, "plan")["ok"]
+    assert place.data("sessions", "mode", session)["mode"] == "plan"
+    assert place.data("sessions", "busy", session, "interrupt")["ok"]
+    assert place.data("sessions", "busy", session)["busy_input_mode"] == "interrupt"
+    assert not place.data("sessions", "model", session)["is_chosen"]
+    assert place.data("sessions", "model", session, "main")["model"] == "main"
+    assert place.data("sessions", "model", session)["is_chosen"]
     refused = place.run("sessions", "limits", session, "more")
     assert (refused.returncode, "Not granted: the session is not open" in refused.stderr) == (
         1,
         True,
     )
     rule = {"tool": "write", "match": "a.txt"}
-    assert printed(place, "permissions", "allow", "write", "a.txt", *of) == rule
-    assert printed(place, "permissions", "forget", "1", *of) == rule
-    assert not printed(place, "queue", "off", *of)["auto_queue"]
-    assert printed(place, "queue", "on", *of)["auto_queue"]
+    assert place.data("permissions", "allow", "write", "a.txt", *of) == rule
+    assert place.data("permissions", "forget", "1", *of) == rule
+    assert not place.data("queue", "off", *of)["auto_queue"]
+    assert place.data("queue", "on", *of)["auto_queue"]
     place.run("queue", "add", "later", *of)
-    assert printed(place, "queue", "hold", *of)["state"] == "held"
-    assert printed(place, "queue", "list", *of)["state"] == "held"
+    assert place.data("queue", "hold", *of)["state"] == "held"
+    assert place.data("queue", "list", *of)["state"] == "held"
 
 
 @checks_data("sessions answer", "sessions compact", "sessions limits")
@@ -99,14 +89,14 @@ def test_a_session_that_is_open_is_answered_and_summed_up(place: Place, serve) -
     serve(WRITES, Text("A summary.", match="What matters most: colours"), Text("Blue."))
     chat = place.chat("which colour?")
     question = chat.wait("question")
-    assert printed(place, "sessions", "answer", chat.session, question["id"], "allow") == {
+    assert place.data("sessions", "answer", chat.session, question["id"], "allow") == {
         "id": question["id"],
         "choice": "allow",
     }
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "a.txt").read_text() == "new\n"
-    assert printed(place, "sessions", "limits", chat.session, "more")["grants"] == 1
-    assert printed(place, "sessions", "compact", chat.session, "colours")["ok"]
+    assert place.data("sessions", "limits", chat.session, "more")["grants"] == 1
+    assert place.data("sessions", "compact", chat.session, "colours")["ok"]
     chat.wait("compacted")
 
 
@@ -117,7 +107,7 @@ def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
     chat = place.at_work(gate, "begin")
     chat.send({"text": "use tabs", "as": "steer"})
     number = chat.wait("accepted", text="use tabs")["number"]
-    assert printed(place, "sessions", "undo", chat.session)["number"] == number
+    assert place.data("sessions", "undo", chat.session)["number"] == number
     assert [item["state"] for item in chat.ask("/queue")["data"]["items"]] == ["running", "pending"]
     gate.open()
     for _ in range(2):

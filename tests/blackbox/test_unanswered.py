@@ -1,7 +1,5 @@
 """A turn whose model gave no answer goes on when a person says so, and is lost to nothing."""
 
-import json
-
 import pytest
 from support.driver import Gate, Place
 from support.model_server import Hang, Status, Text, Tools
@@ -80,7 +78,7 @@ def test_a_new_chat_announces_it(place: Place, serve) -> None:
     chat.send("make both", {"text": "and then?", "as": "queue"})
     chat.wait("turn_ended", status="failed", resumable=1)
     chat.close()
-    (row,) = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    (row,) = place.data("sessions", "list")["sessions"]
     assert (row["waiting"], row["interrupted"]) == (1, 1)
     chat = place.chat()
     [saved] = chat.wait("saved_queues")["saved"]

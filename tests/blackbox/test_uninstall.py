@@ -1,6 +1,5 @@
 """`steersman uninstall`: what it lists is what is there, and it removes that and nothing else."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ def left(home: Path) -> set[str]:
 def test_what_is_listed_is_removed_and_nothing_else(place: Place, used: Path) -> None:
     """The list changes nothing and has sizes; then all is gone but what is a person's own."""
     before = left(used)
-    found = json.loads(place.run("uninstall", "--dry-run", "--json").stdout)["items"]
+    found = place.data("uninstall", "--dry-run")["items"]
     assert left(used) == before
     by_what = {item["what"]: item for item in found}
     assert list(by_what) == [
@@ -54,9 +53,7 @@ def test_what_is_listed_is_removed_and_nothing_else(place: Place, used: Path) ->
 
     assert place.run("uninstall").returncode == 2  # nobody can be asked
     assert left(used) == before
-    ran = place.run("uninstall", "--yes", "--json")
-    assert ran.returncode == 0, ran.stderr
-    done = json.loads(ran.stdout)
+    done = place.data("uninstall", "--yes")
     assert [item["what"] for item in done["removed"]] == list(by_what)[:-1]
     assert [item["what"] for item in done["left"]] == ["program"]
     kept = {path for path in left(used) if not path.startswith("project/")}

@@ -22,7 +22,7 @@ from acp import text_block
 from extensions.acp.editor import editing
 from extensions.mcp.test_server import calling
 from support.chat_platform import Server, ServerPlatform
-from support.driver import Chat, Place
+from support.driver import Place
 from support.patience import seconds
 from support.served import Served
 
@@ -114,9 +114,7 @@ def lines(place: Place, session: str, where: str) -> Generator[Interface]:
     if where == "here":
         yield Streamed(Lines(place.chat("--resume", session)))
         return
-    chat = Chat(place, (*place.command, "attach", session, "--json"))
-    place.chats.append(chat)
-    yield Streamed(Attached(place.chats[0], chat))
+    yield Streamed(Attached(place.chats[0], place.attach(session)))
 
 
 @contextmanager

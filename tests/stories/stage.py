@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from support.driver import COMMAND, Chat, Gate, Place
+from support.driver import COMMAND, Gate, Place
 from support.model_server import ModelServer, Recorded
 from support.served import Followed, Served
 
@@ -75,9 +75,7 @@ class Stage:
                 return Lines(self.place.chat("--yes", *arguments))
             case "attached":
                 owner = self.place.chat("--yes", *arguments)
-                chat = Chat(self.place, (*COMMAND, "attach", owner.session, "--json"))
-                self.place.chats.append(chat)
-                return Attached(owner, chat)
+                return Attached(owner, self.place.attach(owner.session))
             case "http":
                 return self._asks(self._serves(), "--continue" in arguments)
             case "plain":
@@ -103,9 +101,7 @@ class Stage:
     def begins(self, *arguments: str) -> Job:
         """Run a workflow."""
         if self.kind == "json":
-            chat = Chat(self.place, (*COMMAND, "run", "--json", *arguments))
-            self.place.chats.append(chat)
-            return LinesJob(chat)
+            return LinesJob(self.place.job(*arguments))
         return ScreenJob(self._terminal("run", *arguments))
 
     def _terminal(self, *arguments: str) -> Terminal:

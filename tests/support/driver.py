@@ -204,9 +204,16 @@ model = "main"
 
     def chat(self, *arguments: str, prefix: Sequence[str] = (), **options: Any) -> "Chat":
         """Start `steersman chat --json`; `prefix` is a program that runs it."""
-        chat = Chat(self, (*prefix, *self.command, "chat", "--json", *arguments), **options)
+        return self._open(*prefix, *self.command, "chat", "--json", *arguments, **options)
+
+    def _open(self, *command: str, **options: Any) -> "Chat":
+        chat = Chat(self, command, **options)
         self.chats.append(chat)
         return chat
+
+    def attach(self, session: str = "last", *arguments: str) -> "Chat":
+        """Start `steersman attach --json`: one more client of a session."""
+        return self._open(*self.command, "attach", session, "--json", *arguments)
 
     def at_work(self, gate: "Gate", text: str = "work") -> "Chat":
         """Start a chat that asks nobody, and wait until a command of its first turn is at the gate."""
@@ -217,9 +224,7 @@ model = "main"
 
     def job(self, *arguments: str) -> "Chat":
         """Start `steersman run --json`, which is heard as a chat is."""
-        chat = Chat(self, (*COMMAND, "run", "--json", *arguments))
-        self.chats.append(chat)
-        return chat
+        return self._open(*self.command, "run", "--json", *arguments)
 
     def start(self, *arguments: str, **options: Any) -> Process:
         """Start any command with pipes; who asks for it waits for its end."""
@@ -233,9 +238,15 @@ model = "main"
         """Run any command to its end with `said` as its input."""
         return finish(self.start(*arguments, **options), said)
 
-    def stored(self, session: str = "last") -> dict[str, Any]:
+    def data(self, *arguments: str, code: int = 0, **options: Any) -> Any:
+        """Run a command with `--json`, which has to end with `code`, and return what it prints."""
+        ran = self.run(*arguments, "--json", **options)
+        assert ran.returncode == code, ran.stderr + ran.stdout
+        return json.loads(ran.stdout)
+
+    def stored(self, session: str = "last", *options: str) -> dict[str, Any]:
         """Return what `steersman inspect` says of a session."""
-        ran = self.run("inspect", session, "--format", "json")
+        ran = self.run("inspect", session, "--format", "json", *options)
         assert ran.returncode == 0, ran.stderr
         data: dict[str, Any] = json.loads(ran.stdout)
         return data
