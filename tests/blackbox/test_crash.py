@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 from support.driver import Chat, Event, Gate, Place, wait_gone
-from support.model_server import Text, Tools
+from support.model_server import Text, shell
 
 HOSTILE = {
     "a background sleep": "sleep 600 & {gate}; wait",
@@ -24,11 +24,6 @@ def begin(place: Place, gate: Gate, command: str) -> Chat:
     chat.send(SECOND, THIRD)
     chat.wait("accepted", client_id="three")
     return chat
-
-
-def shell(command: str) -> Tools:
-    """A model's wish to run a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}])
 
 
 def brief(items: list[Event]) -> list[tuple[str, str]]:

@@ -220,9 +220,7 @@ def test_a_stopped_side_talk_is_not_offered(place: Place, serve, gate: Gate) -> 
     door = Door()
     zod = Text("Zod.", match="faster", times=0, door=door)
     serve(shell(gate.command, match=PARENT), zod, Text("Done."))
-    chat = place.chat("--yes")
-    chat.send(PARENT)
-    gate.wait()
+    chat = place.at_work(gate, PARENT)
     chat.send("/smalltalk which is faster?")
     chat.wait("child_started", relation="side_talk")
     assert chat.ask("/stop")["ok"]
@@ -376,9 +374,7 @@ def test_a_child_of_a_turn_that_was_taken_back_stays_stopped(
         Text("Off it goes.", match=PARENT),
         Text("All is well."),
     )
-    chat = place.chat("--yes")
-    chat.send(PARENT)
-    gate.wait()
+    chat = place.at_work(gate, PARENT)
     chat.wait("turn_ended", status="completed", session=chat.session)
     chat.send("/stop")
     chat.wait("child_ended", session=chat.session)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
-from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
+from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools, shell
 from support.nightly import daily
 
 PARENT, AGENT = "build report", "report"
@@ -96,7 +96,7 @@ class Stage:
 
     def _work(self, name: str) -> Tools:
         command = f"sleep 600 & {self.gates[name].command}"
-        return Tools([{"tool": "shell", "arguments": {"command": command}}])
+        return shell(command)
 
     def begin(self, chat: Chat) -> dict[str, int]:
         """Let the agent delegate; return the process ids of those at work."""
@@ -334,12 +334,11 @@ def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: G
         call = {"tool": "write", "arguments": {"path": "notes.txt", "content": content}}
         return Tools([call], match=match)
 
-    shell = {"tool": "shell", "arguments": {"command": gate.command}}
     server = serve(
         Tools([{"tool": "delegate", "arguments": kid("ann")}, BOB], match="build"),
-        Tools([{"tool": "shell", "arguments": {"command": "read word < wait.go"}}], match="bob"),
+        shell("read word < wait.go", match="bob"),
         write("from ann", "ann"),
-        Tools([shell], match="ann"),
+        Tools([gate.call], match="ann"),
         write("from bob", "bob"),
         Text("Somebody has it.", match="bob"),
         Text("Written.", match="ann"),
@@ -348,9 +347,7 @@ def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: G
     )
     wait = Gate(place.folder, "wait")
     try:
-        chat = place.chat("--yes")
-        chat.send("build")
-        gate.wait()
+        chat = place.at_work(gate, "build")
         wait.open()
         chat.wait("tool_ended", status="failed", tool="write")
         assert (place.folder / "notes.txt").read_text() == "from ann"

@@ -9,7 +9,7 @@ import pytest
 from blackbox.judged import DONE, Start, counting, verdicts, wait_goal
 from jsonschema import Draft202012Validator
 from support.driver import Event, Gate, Place
-from support.model_server import Text, Tools
+from support.model_server import Text, Tools, shell
 from support.served import Served
 
 SCHEMA = json.loads(
@@ -41,7 +41,7 @@ def test_what_is_no_event_is_refused(change: dict[str, Any]) -> None:
 
 def test_the_events_of_a_chat(place: Place, serve, gate: Gate) -> None:
     """A question, a tool, a queue, a steer, a stop, a revert, a command of one's own, a bad line."""
-    call = Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+    call = shell(gate.command)
     write = {"tool": "write", "arguments": {"path": "made.txt", "content": "made"}}
     serve(call, Text("Done."), Tools([write]), Text("Made."), Text("So it is.", times=0))
     chat = place.chat()

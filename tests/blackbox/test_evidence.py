@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 from support.driver import Gate, Place
-from support.model_server import Text, Tools
+from support.model_server import Text, shell
 
 
 @pytest.mark.checks_data("sessions verify")
@@ -14,10 +14,8 @@ def test_a_killed_session_is_as_it_was_written_until_somebody_changes_it(
     place: Place, gate: Gate, serve
 ) -> None:
     """What was durable at the kill is chained, and so is what follows; one UPDATE is named."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Blue."))
-    chat = place.chat("--yes")
-    chat.send("which colour?")
-    gate.wait()
+    serve(shell(gate.command), Text("Blue."))
+    chat = place.at_work(gate, "which colour?")
     chat.kill()
     killed = verified(place)
     chat = place.chat("--resume", chat.session)

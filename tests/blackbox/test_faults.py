@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.driver import Gate, Place, Ran
-from support.model_server import Behaviour, Cut, ModelServer, Raw, Status, Text, Tools
+from support.model_server import Behaviour, Cut, ModelServer, Raw, Status, Text, Tools, shell
 from support.ports import HeldPort
 
 MODELS: dict[str, tuple[list[Behaviour], int, str]] = {
@@ -155,10 +155,8 @@ def test_bad_tool_calls_are_answered_not_obeyed(place: Place, serve) -> None:
 
 def test_a_second_program_on_a_session_is_refused(place: Place, serve, gate: Gate) -> None:
     """Two programs never run one session: the second gets an error, and the first continues."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
-    first = place.chat("--yes")
-    first.send("work")
-    gate.wait()
+    serve(shell(gate.command), Text("Done."))
+    first = place.at_work(gate)
     second = place.run("chat", "--continue", "--json")
     assert second.returncode == 1
     assert re.search(r"another program.*\n  .+", second.stderr)
@@ -264,9 +262,9 @@ def test_output_that_cannot_be_written_is_a_failure(place: Place) -> None:
 def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) -> None:
     """Permissions of a project file are withheld, which is said, until `trust` is given."""
     server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]),
+        shell("touch made"),
         Text("Well."),
-        Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]),
+        shell("touch made"),
         Text("Well."),
     )
     (place.folder / "steersman.toml").write_text(

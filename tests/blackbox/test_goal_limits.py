@@ -15,14 +15,12 @@ from blackbox.judged import (
     waits_for,
 )
 from support.driver import Gate, Place
-from support.model_server import Behaviour, Hang, Recorded, Status, Text, Tools
+from support.model_server import Behaviour, Hang, Recorded, Status, Text, Tools, shell
 from support.patience import seconds
 
 BROKEN = Status(400)
 PAID = {"input": 400, "output": 100, "cached": 0}
-LOOKS = [
-    Tools([{"tool": "shell", "arguments": {"command": f"true {number}"}}]) for number in range(40)
-]
+LOOKS = [shell(f"true {number}") for number in range(40)]
 
 
 def in_turn(*behaviours: Behaviour) -> Callable[[Recorded], Behaviour]:
@@ -167,11 +165,8 @@ def test_a_limit_of_the_session_pauses_its_goal(place: Place, start: Start) -> N
 
 def test_a_turn_that_is_resumed_is_paid_for(place: Place, start: Start, gate: Gate) -> None:
     """`/queue resume` ends an interrupted turn of a paused goal: no new turn, but its tokens count."""
-    hold = {"tool": "shell", "arguments": {"command": gate.command}}
-    agent, judge = start(in_turn(Tools([hold]), Text("Done after all.")), Text(DONE))
-    chat = place.chat("--yes")
-    chat.send("/goal do it")
-    gate.wait()
+    agent, judge = start(in_turn(Tools([gate.call]), Text("Done after all.")), Text(DONE))
+    chat = place.at_work(gate, "/goal do it")
     chat.send("/stop")
     chat.wait("stopped")
     before = chat.ask("/goal")["data"]

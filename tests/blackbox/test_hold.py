@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.driver import Place
-from support.model_server import Hang, Text, Tools
-
-
-def shell(command: str) -> Tools:
-    """A model's wish to run a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}])
-
+from support.model_server import Hang, Text, Tools, shell
 
 PUSH = "echo pushed >> main.txt"
 

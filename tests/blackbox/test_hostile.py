@@ -14,7 +14,7 @@ import pytest
 from blackbox.terminal import Terminal
 from support.driver import COMMAND, WAIT, Place, wait_gone
 from support.hostile import HOSTILE, Mark
-from support.model_server import ModelServer, Tools
+from support.model_server import ModelServer, shell
 from support.patience import seconds
 from support.readable import readable
 
@@ -40,7 +40,7 @@ class Work:
         os.mkfifo(path)
         self._ready = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         command = mark.command(programs, path.name)
-        self.model = ModelServer([Tools([{"tool": "shell", "arguments": {"command": command}}])])
+        self.model = ModelServer([shell(command)])
         place.configure(self.model.base_url)
         self.started: dict[int, str] = {}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.driver import Gate, Place
-from support.model_server import Hang, Text, Tools
+from support.model_server import Hang, Text, Tools, shell
 
 from steersman.cli.output import without_nulls
 
@@ -66,7 +66,7 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     serve(
         Text("Hello."),
         Tools([{"tool": "delegate", "arguments": {"task": "count", "name": "kid"}}]),
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
+        shell(gate.command),
     )
     chat = place.chat("--yes")
     chat.completes("good morning")
@@ -151,7 +151,7 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
 @pytest.mark.nightly
 def test_a_run_agrees(place: Place, serve, gate: Gate) -> None:
     """So is a workflow's run, with its steps, the item that runs and the agent at work."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), rest=SHELL_RUNS)
+    serve(shell(gate.command), rest=SHELL_RUNS)
     (place.folder / "w.toml").write_text(WORKFLOW)
     other = Gate(place.folder, "other")
     (place.folder / "ready.sh").write_text("true")

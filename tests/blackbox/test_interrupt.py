@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from support.driver import Chat, Gate, Place, finish, shape, wait_gone
-from support.model_server import Behaviour, Hang, Stall, Text, Tools
+from support.model_server import Behaviour, Hang, Stall, Text, Tools, shell
 from support.patience import seconds
 
 ORDER = ["interrupting", "interrupted", "turn_ended", "stopped"]
@@ -139,10 +139,8 @@ def test_stopping_twice_is_stopping_once(place: Place, serve, gate: Gate) -> Non
 def test_a_stop_leaves_a_tool_its_grace(place: Place, serve, gate: Gate) -> None:
     """It is asked to end, and has `tools.grace` for that, although session and turn both stop it."""
     command = f"trap 'sleep 0.1; echo ended > end; exit' TERM; {gate.command}; sleep 600 & wait"
-    serve(Tools([{"tool": "shell", "arguments": {"command": command}}]), rest="[tools]\ngrace = 60")
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    serve(shell(command), rest="[tools]\ngrace = 60")
+    chat = place.at_work(gate)
     gate.open()
     chat.send("/stop")
     chat.wait("stopped")
@@ -237,9 +235,7 @@ def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) ->
 
 def replaced(place: Place, gate: Gate) -> Chat:
     """Have a message replace a turn for which a steer waits."""
-    chat = place.chat("--yes")
-    chat.send("the first task")
-    gate.wait()
+    chat = place.at_work(gate, "the first task")
     chat.send("and lint it")
     chat.wait("accepted", **{"as": "steer"})
     chat.send("stop that and do the other")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.driver import Gate, Place
-from support.model_server import Text, Tools
+from support.model_server import Text, shell
 
 FILE_SIZE = 400 * 1024
 FREE = 1 << 30
@@ -28,19 +28,10 @@ def limit_files() -> None:
 def test_a_line_of_200_megabytes_needs_no_memory(place: Place, serve, gate: Gate) -> None:
     """The output of a tool is capped in memory: head and tail reach the model, the count is true."""
     server = serve(
-        Tools(
-            [
-                {
-                    "tool": "shell",
-                    "arguments": {"command": f"{gate.command}; {FLOOD}; echo; echo end"},
-                }
-            ]
-        ),
+        shell(f"{gate.command}; {FLOOD}; echo; echo end"),
         Text("Much."),
     )
-    chat = place.chat("--yes")
-    chat.send("flood")
-    gate.wait()
+    chat = place.at_work(gate, "flood")
     before = peak(chat.process.pid)
     gate.open()
     ended = chat.wait("tool_ended", timeout=100)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.driver import FROM_ELSEWHERE, Gate, Place, wait_gone
 from support.fleet import FleetNode, listed, settings, states
-from support.model_server import Text, Tools
+from support.model_server import Text, shell
 from support.patience import seconds
 from support.postgres_server import PostgresServer
 from support.served import Served
@@ -43,11 +43,6 @@ def node(place: Place) -> Iterator[Start]:
     yield start
     for running in nodes:
         running.abandon()
-
-
-def shell(command: str) -> Tools:
-    """A model's wish to run a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}])
 
 
 def left(place: Place) -> str:

@@ -7,15 +7,9 @@ import sys
 from typing import Any
 
 import pytest
-from support.driver import Chat, Gate, Place
+from support.driver import Gate, Place
 from support.model_server import Status, Text, shell
 from support.patience import seconds
-
-
-def working(place: Place, gate: Gate) -> Chat:
-    """Start a chat whose first turn hangs in a shell tool."""
-    chat = place.at_work(gate, "first")
-    return chat
 
 
 def listed(place: Place, *arguments: str) -> dict[str, Any]:
@@ -73,7 +67,7 @@ def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
 def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: Gate) -> None:
     """Changes of a crashed session's queue are kept, nothing runs, the next start reports the crash."""
     server = serve(shell(gate.command), Text("Go."))
-    chat = working(place, gate)
+    chat = place.at_work(gate, "first")
     chat.kill()
     assert brief(listed(place)) == [(1, "interrupted", "first")]
     for text in ("second", "stop"):
@@ -104,7 +98,7 @@ def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: G
 def test_discard_of_what_a_crash_cut_off(place: Place, serve, gate: Gate) -> None:
     """`queue discard` also deletes the item that ran when the program died; the session goes on."""
     server = serve(shell(gate.command), Text("New."))
-    chat = working(place, gate)
+    chat = place.at_work(gate, "first")
     place.run("queue", "add", "second")
     chat.kill()
     ran = place.run("queue", "discard", "--json")
@@ -185,7 +179,7 @@ assert ended == [0] * 100, ended
 def test_a_hundred_at_once(place: Place, serve, gate: Gate, is_alive: bool) -> None:
     """A hundred `queue add` at the same time all land, once each, whether the owner lives or not."""
     serve(shell(gate.command), rest="[auto_queue]\nmax_queue_size = 200")
-    chat = working(place, gate)
+    chat = place.at_work(gate, "first")
     if not is_alive:
         chat.kill()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.driver import Place
-from support.model_server import Text, Tools
+from support.model_server import Text, Tools, shell
 
 from steersman.journal.lock import host_name
 from steersman.workflows.home_place import URL
@@ -13,7 +13,7 @@ from steersman.workflows.home_place import URL
 LINES = 100_000
 WORK = (
     Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new"}}]),
-    Tools([{"tool": "shell", "arguments": {"command": f"seq {LINES}"}}]),
+    shell(f"seq {LINES}"),
 )
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from support.driver import Place
-from support.model_server import Text, Tools
+from support.model_server import Text, Tools, shell
 
 ANSWER = "Two ways:\n\n```python\nprint(1)\n```\n\nor\n\n~~~\nls\n~~~\n"
 
@@ -124,9 +124,6 @@ def test_a_skill_allows_its_tools_in_a_turn_that_read_it(place: Place, serve) ->
     skill = place.home / "skills" / "tally" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text(SKILL)
-
-    def shell(line: str) -> Tools:
-        return Tools([{"tool": "shell", "arguments": {"command": line}}])
 
     reads = Tools([{"tool": "read", "arguments": {"path": str(skill)}}])
     rules = '[permissions]\nrules = [{ tool = "shell", match = "touch keep", do = "ask" }]\n'

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 from support.driver import Place
-from support.model_server import Text, Tools
+from support.model_server import Text, shell
 from support.push_service import PushService, is_signed, push_service
 from support.served import Served
 from support.until import until
@@ -17,7 +17,7 @@ def service() -> Generator[PushService]:
         yield made
 
 
-WISH = Tools([{"tool": "shell", "arguments": {"command": "rm -r build"}}])
+WISH = shell("rm -r build")
 
 
 @pytest.mark.checks_data

@@ -124,9 +124,7 @@ def test_what_people_did_comes_at_its_place(place: Place, serve: Any, gate: Gate
         Tools([gate.call, gate.call]),
         Text("Gone on."),
     )
-    chat = place.chat("--yes")
-    chat.send("begin")
-    gate.wait()
+    chat = place.at_work(gate, "begin")
     chat.send("/steer and look at the log")
     chat.send("/queue add what is next?")
     chat.send("/queue add gone before it began")

@@ -133,9 +133,8 @@ WAITS = 'busy_input_mode = "interrupt"'
 def two_agents(place: Place, serve: Any, gate: Gate, route: str) -> ModelServer:
     """Write a workflow of two agents, of whom the first waits at the gate; serve their model."""
     (place.folder / "talk.toml").write_text(AGENTS + route)
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
     return serve(
-        Tools([call], match="migrate the parser"),
+        Tools([gate.call], match="migrate the parser"),
         Text("migrated", match="migrate the parser"),
         Text("tested", match="test the parser"),
         Text("noted"),
@@ -217,9 +216,8 @@ def test_what_waits_for_the_next_agent_outlives_a_stop(
     place: Place, serve: Any, gate: Gate
 ) -> None:
     """It is handed to the agent that begins next, also when that is after the run was taken up again."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
     server = serve(
-        Tools([call], match="migrate the parser"),
+        Tools([gate.call], match="migrate the parser"),
         Text("migrated", match="Go on from there"),
         Text("tested", match="test the parser"),
         Text("noted"),

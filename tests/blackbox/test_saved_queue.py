@@ -13,16 +13,11 @@ from pathlib import Path
 
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
-from support.model_server import Text, Tools
+from support.model_server import Text, Tools, shell
 from support.nightly import daily
 from support.patience import seconds
 from support.readable import readable
 from support.until import until
-
-
-def shell(command: str) -> Tools:
-    """A model's wish to run a command."""
-    return Tools([{"tool": "shell", "arguments": {"command": command}}])
 
 
 def leave_behind(place: Place, *texts: str) -> str:
@@ -37,9 +32,7 @@ def leave_behind(place: Place, *texts: str) -> str:
 
 def crash(place: Place, gate: Gate) -> Chat:
     """Kill a chat at work with two messages behind its first."""
-    chat = place.chat("--yes")
-    chat.send("first")
-    gate.wait()
+    chat = place.at_work(gate, "first")
     chat.send(*({"text": text, "as": "queue", "client_id": text} for text in ("second", "third")))
     chat.wait("accepted", client_id="third")
     chat.kill()
@@ -151,16 +144,21 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     assert chat.ask("/queue restore nope")["ok"] is False
 
 
+def at_checkpoint(gate: Gate) -> tuple[str, Tools]:
+    """Return how a message is shown at file 23 of 50, and what the model does to get there."""
+    done = {"done": 23, "total": 50, "unit": "file"}
+    return "(file 23/50)", Tools([{"tool": "progress", "arguments": done}, gate.call])
+
+
 def test_another_sessions_job_goes_on_at_its_checkpoint(place: Place, serve, gate: Gate) -> None:
     """From a chat in which nothing waits, `/queue resume ID` goes on there, in its conversation."""
-    done = {"done": 23, "total": 50, "unit": "file"}
-    work = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(Tools([{"tool": "progress", "arguments": done}, work]), Text("Done."))
+    at, work = at_checkpoint(gate)
+    server = serve(work, Text("Done."))
     old = crash(place, gate).session
     chat = place.chat("--yes")
     chat.send({"text": f"/queue resume {old[:6]}", "client_id": "go"})
     said = chat.wait("result", client_id="go")["text"]
-    assert said == "Restored 3 items. Processing #1 from checkpoint (file 23/50)..."
+    assert said == f"Restored 3 items. Processing #1 from checkpoint {at}..."
     # the first turn may be over before the reply is there
     until(lambda: len(chat.seen("turn_ended", session=old, status="completed")) == 3, "three turns")
     assert chat.close() == 0
@@ -170,13 +168,6 @@ def test_another_sessions_job_goes_on_at_its_checkpoint(place: Place, serve, gat
         "third",
     ]
     assert "first" in str(server.requests[1].body["messages"][1])
-
-
-def at_checkpoint(gate: Gate) -> tuple[str, Tools]:
-    """Return how a message is shown at file 23 of 50, and what the model does to get there."""
-    done = {"done": 23, "total": 50, "unit": "file"}
-    work = {"tool": "shell", "arguments": {"command": gate.command}}
-    return "(file 23/50)", Tools([{"tool": "progress", "arguments": done}, work])
 
 
 @pytest.mark.nightly
@@ -308,9 +299,7 @@ def test_an_interrupted_message_stays_one_in_another_queue(place: Place, serve, 
 def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: Gate) -> None:
     """A queue of a live session can be neither brought over nor thrown away."""
     serve(shell(gate.command))
-    busy = place.chat("--yes")
-    busy.send("first")
-    gate.wait()
+    busy = place.at_work(gate, "first")
     chat = place.chat()
     for verb in ("restore", "resume", "discard"):
         refused = chat.ask(f"/queue {verb} {busy.session}")

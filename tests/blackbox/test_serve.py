@@ -16,7 +16,7 @@ import pytest
 from blackbox.terminal import Terminal
 from jsonschema import Draft202012Validator
 from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Gate, Place, wait_gone
-from support.model_server import Door, Hang, Text, Tools
+from support.model_server import Door, Hang, Text, shell
 from support.patience import seconds
 from support.served import Follower, Served
 from support.until import until
@@ -72,7 +72,7 @@ def test_a_message_has_its_turn_and_its_receipt(place: Place, serve, served: Sta
 @pytest.mark.nightly
 def test_the_queue_is_changed_by_number(place: Place, serve, served: Start, gate: Gate) -> None:
     """Texts and places change, messages leave, one joins the running turn."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    serve(shell(gate.command), Text("Done."))
     web = served()
     session = web.begin()
     web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})
@@ -195,7 +195,7 @@ class Checked:
 def test_every_operation_answers_as_described(serve, served: Start, gate: Gate) -> None:
     """What each one sends fits its schema in openapi.json; so does every event of the journal."""
     at = '[[schedule]]\nname = "news"\nat = "2999-01-01T07:00"\nsay = "What is new?"'
-    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), rest=at)
+    serve(shell(gate.command), rest=at)
     web = served()
     api = Checked(web)
     folder = str(web.place.folder)
@@ -675,7 +675,7 @@ def over_socket(place: Place, method: str, **params: object) -> dict[str, object
 
 def test_a_calls_question_takes_only_its_answers(place: Place, serve, served: Start) -> None:
     """A word that is no answer is refused, not taken for a no; the question stays open."""
-    serve(Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]), Text("Done."))
+    serve(shell("touch made"), Text("Done."))
     web = served()
     session = web.begin()
     web.ask("POST", f"sessions/{session}/messages", {"text": "make it"})
@@ -694,9 +694,7 @@ def test_the_newest_entry_is_told_whole(
     place: Place, serve, served: Start, gate: Gate, is_elsewhere: bool
 ) -> None:
     """A reader learns that it has all of an entry before another one comes, wherever the session is."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
-    )
+    serve(shell(gate.command, times=1), Text("Done."))
     chat = place.chat("--yes") if is_elsewhere else None
     web = served()
     session = chat.session if chat is not None else web.begin()
@@ -718,7 +716,7 @@ def test_a_message_that_is_edited_does_not_start(
     place: Place, serve, served: Start, gate: Gate, is_elsewhere: bool
 ) -> None:
     """Until the edit is sent or left, or its editor was not heard of for half a minute."""
-    work = Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1)
+    work = shell(gate.command, times=1)
     serve(work, Text("Done."))
     chat = place.chat("--yes") if is_elsewhere else None
     web = served()
@@ -775,9 +773,7 @@ def test_a_message_that_is_edited_does_not_start(
 @pytest.mark.nightly
 def test_a_message_whose_editor_is_gone_starts(serve, served: Start, gate: Gate) -> None:
     """Half a minute after the client said for the last time that it is edited."""
-    serve(
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], times=1), Text("Done.")
-    )
+    serve(shell(gate.command, times=1), Text("Done."))
     web = served()
     session = web.begin()
     web.ask("POST", f"sessions/{session}/messages", {"text": "wait"})

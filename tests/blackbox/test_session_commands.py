@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.driver import Gate, Place
-from support.model_server import Hang, Text, Tools
+from support.model_server import Hang, Text, Tools, shell
 
 SECRET = "sk-abcdefghijklmnop1234"
 
@@ -189,12 +189,10 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     """Each has its story by its number or its receipt: who said it, what became of it, and why."""
     serve(
         Hang(match="which"),
-        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="count"),
+        shell(gate.command, match="count"),
         Text("Done."),
     )
-    chat = place.chat("--yes")
-    chat.send("count the stars")
-    gate.wait()
+    chat = place.at_work(gate, "count the stars")
 
     def why(name: str) -> str:
         ran = place.run("why", "last", name)

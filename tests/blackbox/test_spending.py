@@ -3,7 +3,7 @@
 import re
 
 from support.driver import Place
-from support.model_server import Hang, Text, Tools
+from support.model_server import Hang, Text, Tools, shell
 
 ANSWER = Text("Done.", usage={"input": 2000, "output": 20, "cached": 0})
 
@@ -70,7 +70,7 @@ def test_a_child_uses_what_its_parent_may(place: Place, serve) -> None:
     assert len(server.requests) == 2
 
 
-SLOW = Tools([{"tool": "shell", "arguments": {"command": "sleep 0.3"}}], match="work")
+SLOW = shell("sleep 0.3", match="work")
 MINUTES = 0.004
 
 

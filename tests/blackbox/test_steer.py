@@ -1,24 +1,16 @@
 """Taking part in a running turn: steering, cutting in, stopping at a boundary, taking back."""
 
 import pytest
-from support.driver import Chat, Gate, Place
-from support.model_server import ModelServer, Status, Text, Tools
+from support.driver import Gate, Place
+from support.model_server import ModelServer, Status, Text, Tools, shell
 
 QUEUE = 'busy_input_mode = "queue"'
 TURN = {"as": "turn"}
 
 
-def at_work(place: Place, gate: Gate) -> Chat:
-    """Start a chat whose turn runs a tool until the gate opens."""
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
-    return chat
-
-
 def waiting(gate: Gate) -> Tools:
     """Answer the first request with a tool call that waits for the gate."""
-    return Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+    return shell(gate.command)
 
 
 def last_message(server: ModelServer, request: int) -> str:
@@ -31,7 +23,7 @@ def last_message(server: ModelServer, request: int) -> str:
 def test_a_queued_message_names_its_sender(place: Place, serve, gate: Gate) -> None:
     """The model, the queue, the acknowledgement and the receipts say who it is, if not the owner."""
     server = serve(waiting(gate), Text("Noted."), top=QUEUE)
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     chat.send({"text": "also tabs", "user": "ann"})
     ack = chat.wait("accepted", **{"as": "queue"})["ack_text"]
     assert ack == '📥 Queued #2: "also tabs" (from ann)'
@@ -48,7 +40,7 @@ def test_a_queued_message_names_its_sender(place: Place, serve, gate: Gate) -> N
 def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> None:
     """Its turn is not where it is imported: it is a message there, and the answer says so."""
     serve(waiting(gate), Text("Noted."), top=QUEUE)
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     for text in ("later", "focus on ownership"):
         chat.send(text)
         chat.wait("accepted", **{"as": "queue"})
@@ -65,7 +57,7 @@ def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> 
 def test_with_nothing_running_a_waiting_message_runs(place: Place, serve, gate: Gate) -> None:
     """There is no turn to steer: the message runs at once, and what is held stays held."""
     server = serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     chat.send("before", "later", "/stop")
     chat.wait("stopped")
     result = chat.ask("/queue steer 3")
@@ -81,7 +73,7 @@ def test_with_nothing_running_a_waiting_message_runs(place: Place, serve, gate: 
 def test_steer_with_a_text_is_a_message(place: Place, serve, gate: Gate) -> None:
     """`/steer TEXT` is accepted as a steer in every mode, and as a turn at rest."""
     server = serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     chat.send("/steer don't use tabs")
     assert chat.wait("accepted", **{"as": "steer"})["text"] == "don't use tabs"
     gate.open()
@@ -100,7 +92,7 @@ def test_the_busy_mode_is_chosen_for_the_session(
 ) -> None:
     """`/busy MODE` decides about the next message, and is still in force after a kill."""
     serve(waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     assert chat.ask(f"/busy {mode}")["data"]["busy_input_mode"] == mode
     assert not chat.ask("/busy sideways")["ok"]
     chat.send({"text": "a remark", "client_id": "r"})
@@ -112,7 +104,7 @@ def test_the_busy_mode_is_chosen_for_the_session(
 def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None:
     """A steer that was not taken in yet becomes the next turn; a second undo finds nothing."""
     server = serve(waiting(gate), Text("Done."), top='busy_input_mode = "steer"')
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     chat.send("use tabs")
     chat.wait("accepted", **{"as": "steer"})
     assert chat.ask("/undo")["text"] == "#2 waits in the queue instead."
@@ -129,7 +121,7 @@ def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None
 def test_undo_calls_a_stop_off_that_waits_for_a_tool(place: Place, serve, gate: Gate) -> None:
     """With `interrupt_at = "boundary"`, undone while the tool runs, it stops nothing and waits."""
     server = serve(waiting(gate), Text("Done."), top='interrupt_at = "boundary"')
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     chat.send("stop")
     chat.wait("accepted", **{"as": "interrupt"})
     chat.wait("notice", text="Stopping after shell")
@@ -153,9 +145,9 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
     place: Place, serve, gate: Gate, said: str
 ) -> None:
     """The message waits behind the stopped turn, which resume goes on with; nothing is lost."""
-    stays = Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}], match="zod", times=1)
+    stays = shell("sleep 600", match="zod", times=1)
     server = serve(waiting(gate), stays, Text("Done."))
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     assert chat.ask("/busy interrupt")["ok"]
     chat.send(said)
     chat.wait("stopped")
@@ -177,7 +169,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
 def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate) -> None:
     """Messages and interrupts can be followed: taken in where, killed what, kept what."""
     serve(waiting(gate), waiting(gate), Text("Done."), top=QUEUE)
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     chat.send("/steer use tabs", "later", "gone")
     chat.wait("accepted", text="gone")
     chat.ask("/queue pop")
@@ -208,7 +200,7 @@ def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate
 def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:
     """What waits enters as one user message, in order, each under its sender's name."""
     server = serve(waiting(gate), Text("Noted."), top='busy_input_mode = "steer"')
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     for user, text in (("ann", "use tabs"), ("bob", "no emoji"), ("ann", "and tests")):
         chat.send({"text": text, "user": user})
         chat.wait("accepted", **{"as": "steer"})
@@ -268,7 +260,7 @@ def test_without_the_tool_nothing_is_said_of_it(place: Place, serve) -> None:
 def test_the_same_text_three_times_is_three_steers(place: Place, serve, gate: Gate) -> None:
     """Who says a thing again means it: each has an id of its own, and all enter together, in order."""
     server = serve(waiting(gate), Text("Noted."))
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     said = ["use tabs", "use tabs", "no trailing spaces", "use tabs"]
     chat.send(*({"text": text, "as": "steer"} for text in said))
     accepted = [chat.wait("accepted", **{"as": "steer"})["id"] for _ in said]
@@ -286,7 +278,7 @@ def test_a_steer_into_a_turn_that_fails_is_the_next_turn(place: Place, serve, ga
     """A turn whose model fails while a steer waits requeues it; it runs once, automatically."""
     broken = Status(401, {"error": {"message": "bad key"}}, pause=0.5)
     server = serve(waiting(gate), broken, Text("Noted."))
-    chat = at_work(place, gate)
+    chat = place.at_work(gate)
     gate.open()
     server.wait_requests(2)
     chat.send({"text": "use tabs", "as": "steer"})

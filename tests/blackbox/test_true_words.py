@@ -24,9 +24,7 @@ def test_a_stop_amid_a_command_says_that_it_may_have_changed_more(
 ) -> None:
     """The turn's end names what was written, though the command has not ended yet."""
     serve(writes_and_waits(gate))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    chat = place.at_work(gate)
     chat.send("/stop")
     facts = chat.wait("turn_ended")["facts"]
     assert facts["text"] == "Changed: a.txt (new); commands may have changed more."
@@ -36,9 +34,7 @@ def test_a_stop_amid_a_command_says_that_it_may_have_changed_more(
 def test_stop_and_revert_with_a_slash(place: Place, serve: Any, gate: Gate, words: str) -> None:
     """It means what the words mean without one, and names the turn and its files."""
     serve(writes_and_waits(gate))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    chat = place.at_work(gate)
     chat.send(words)
     assert sorted(chat.wait("reverted")["restored"]) == ["a.txt", "b.txt"]
     assert not (place.folder / "a.txt").exists()
@@ -55,9 +51,7 @@ def test_what_a_resumed_turn_changed_is_what_a_revert_takes_back(
 ) -> None:
     """Line, `/diff` and `/revert` are about all of the work, except what was taken back."""
     serve(writes_and_waits(gate), written("c.txt"), Text("Done."))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    chat = place.at_work(gate)
     chat.send(stop)
     chat.wait("turn_ended", status="interrupted")
     chat.send("/queue resume")
@@ -83,9 +77,7 @@ def test_each_revert_names_its_turn(place: Place, serve: Any) -> None:
 def test_a_steer_of_a_stopped_turn_is_held(place: Place, serve: Any, gate: Gate) -> None:
     """It steers nothing any more: every interface is told that it waits for a person."""
     serve(writes_and_waits(gate))
-    chat = place.chat("--yes")
-    chat.send("work")
-    gate.wait()
+    chat = place.at_work(gate)
     chat.send({"text": "use tabs", "as": "steer"}, "/stop")
     queue = chat.wait("queue", state="held")
     assert [item.get("held", False) for item in queue["items"]] == [False, True]
@@ -108,9 +100,7 @@ def test_what_was_said_last_is_shown_in_the_persons_words(
 ) -> None:
     """Not in those of the model, which is also told of a revert and of an interruption."""
     serve(writes_and_waits(gate), Text("Done."), Text("Hi."))
-    chat = place.chat("--yes")
-    chat.send("work on it")
-    gate.wait()
+    chat = place.at_work(gate, "work on it")
     chat.send("stop and revert")
     chat.wait("reverted")
     chat.completes("/queue resume 1")
@@ -126,9 +116,7 @@ def test_what_another_session_kept_is_named_after_a_message(
 ) -> None:
     """The commands of the notice mean this session by then, and say where the other queue is."""
     serve(writes_and_waits(gate), Text("Hi."))
-    lost = place.chat("--yes")
-    lost.send("work")
-    gate.wait()
+    lost = place.at_work(gate)
     lost.send({"text": "then this", "as": "queue"})
     lost.wait("accepted", text="then this")
     lost.kill()
