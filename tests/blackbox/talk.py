@@ -34,8 +34,7 @@ def converse(chat: Chat, gate: Gate) -> None:
     """Say everything while the first turn's tool waits; then let it end, and leave."""
     for number in range(WARM_UP):
         chat.ask(f"/busy {('queue', 'steer')[number % 2]}")
-    chat.send(FIRST)
-    chat.wait("tool_started")
+    chat.causes(FIRST, "tool_started")
     chat.send(*QUEUED, {"text": STEER, "as": "steer", "client_id": "steer"})
     chat.wait("accepted", client_id="fourth")
     gate.open()

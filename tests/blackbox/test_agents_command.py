@@ -79,8 +79,7 @@ def test_a_waiting_message_is_handed_to_whom_it_names(
 ) -> None:
     """`/queue steer N` goes to the child at work, `@name` to that one, `@parent` to the agent."""
     chat, server, _ = begin(place, serve, gate)
-    chat.send({"text": "use tabs", "as": "queue"})
-    chat.wait("accepted", **{"as": "queue"})
+    chat.causes({"text": "use tabs", "as": "queue"}, "accepted", **{"as": "queue"})
     assert chat.ask(f"/queue steer 2 {to}")["ok"]
     assert not chat.ask("/queue steer 2 @nobody")["ok"]
     gate.open()

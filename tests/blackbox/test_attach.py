@@ -29,8 +29,7 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     ann.wait("turn_started")
     bob = attached(place, "--user", "bob")
 
-    ann.send({"text": "only the bright ones", "as": "steer"})
-    accepted = ann.wait("accepted")
+    accepted = ann.causes({"text": "only the bright ones", "as": "steer"}, "accepted")
     assert (accepted["as"], accepted["user"]) == ("steer", "ann")
     for other in (chat, bob):
         assert other.wait("notice", text="ann: only the bright ones")
@@ -45,8 +44,7 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
 
     assert ann.close() == 0
     assert chat.process.poll() is None
-    bob.send("/inspect")
-    assert bob.wait("result", name="inspect")["ok"]
+    assert bob.causes("/inspect", "result", name="inspect")["ok"]
     os.kill(chat.process.pid, signal.SIGSTOP)
     bob.send("and the moon")
     chat.kill()
@@ -66,15 +64,13 @@ def test_who_is_attached_goes_on_with_the_program(place: Place, serve) -> None:
     chat.completes("which colour?")
     ann = attached(place)
     for number, (one, other) in enumerate([(chat, ann), (ann, chat), (ann, chat)], 1):
-        one.send(f"/edit-last colour {number}?")
-        here = one.wait("session_started")["session"]
+        here = one.causes(f"/edit-last colour {number}?", "session_started")["session"]
         assert other.wait("session_started")["session"] == here
         if one is ann:  # the other one has not seen what she typed
             told = f"{login_name()}: colour {number}?"
             assert chat.wait("notice", text=told)["session"] == here
         assert chat.wait("turn_ended")["session"] == here
-    ann.send("and the sea?")
-    ann.wait("turn_started")
+    ann.causes("and the sea?", "turn_started")
     assert chat.ask("/stop")["data"]["interrupted"]
     assert ann.wait("turn_ended")["status"] == "interrupted"
     assert ann.close() == 0
@@ -116,8 +112,7 @@ for method, params in {CALLS!r}:
     assert results[5]["data"]["interrupted"]
     assert (results[6]["name"], results[6]["ok"]) == ("finalize", True)
     chat.wait("session_finalized")
-    chat.send("anybody?")
-    assert chat.wait("rejected")["reason"] == "session_finalized"
+    assert chat.causes("anybody?", "rejected")["reason"] == "session_finalized"
 
 
 CALLS = [

@@ -21,8 +21,7 @@ def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate
         bodies(server)[0]["messages"][-1]["content"]
     )
     notes.write_text("second\n")
-    chat.send({"text": "mind @notes.txt", "as": "steer"})
-    chat.wait("accepted")
+    chat.causes({"text": "mind @notes.txt", "as": "steer"}, "accepted")
     notes.write_text("third\n")
     chat.send({"text": "then @notes.txt", "as": "queue"}, {"text": "and this", "as": "queue"})
     chat.wait("accepted", number=4)

@@ -29,8 +29,7 @@ def test_each_miss_has_its_cause(place: Place, serve: Any) -> None:
     (place.home / "config.toml").write_text(text.replace('model = "m2"', f'model = "m2"\n{url}'))
     chat = place.chat()
     for words in ("one", "two", "three", "/compact", "four", "/model other", "five", "six"):
-        chat.send(words)
-        chat.wait("result" if words.startswith("/model") else "turn_ended")
+        chat.causes(words, "result" if words.startswith("/model") else "turn_ended")
     assert chat.close() == 0
     found = calls_of(place, chat.session)
     assert [call["is_missed"] for call in found] == [False, False, False, True, True, True]

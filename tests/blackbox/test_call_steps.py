@@ -208,8 +208,7 @@ def test_stopped_or_killed_in_the_middle(place: Place, gate: Gate, is_killed: bo
         assert "work" in refused.stderr
         assert "--again" in refused.stderr
     else:
-        chat.send("stop")
-        assert chat.wait("run_ended")["status"] == "interrupted"
+        assert chat.causes("stop", "run_ended")["status"] == "interrupted"
         assert chat.ended() == 130
     assert not [process for process in place.processes().values() if "sleep" in process]
     assert (place.folder / "ran").read_text() == "x"

@@ -39,8 +39,7 @@ def talk(chat: Chat, *texts: str) -> None:
 
 def compact(chat: Chat, command: str) -> None:
     """Have what was said summed up; the command's result may come before or after what it does."""
-    chat.send(command)
-    chat.wait("compacted", how="summary")
+    chat.causes(command, "compacted", how="summary")
     chat.wait("turn_ended", status="completed")
     chat.wait_any("result", name="compact", ok=True)
 
@@ -88,12 +87,10 @@ def test_compact_at_will(place: Place, serve) -> None:
     compact(chat, "/compact the colours")
     assert "there are no messages since the last summary" in chat.ask("/compact")["text"]
     assert "What matters most: the colours" in said(server)[1][-1][1]
-    chat.send("two")
-    chat.wait("text")
+    chat.causes("two", "text")
     assert chat.ask("/compact")["data"]["runs"] is False
     assert chat.ask("/compact")["data"]["runs"] is False
-    chat.send({"text": "three", "as": "queue"})
-    chat.wait("accepted", text="three")
+    chat.causes({"text": "three", "as": "queue"}, "accepted", text="three")
     door.open()
     chat.wait("compacted")
     assert chat.close() == 0
@@ -128,8 +125,7 @@ def test_a_refusal_for_length_is_compacted_once(place: Place, serve, provider: s
     server = serve(SUMMARY, Text("Fine."), Status(400, TOO_LONG), provider=provider)
     chat = place.chat()
     talk(chat, "one")
-    chat.send("two")
-    chat.wait("compacted")
+    chat.causes("two", "compacted")
     error = chat.wait("error", code="model_failed")
     assert "maximum context length is 9 tokens" in error["text"]
     chat.wait("turn_ended", status="failed")
@@ -189,8 +185,7 @@ def test_what_cannot_fit_is_not_sent(place: Place, serve) -> None:
     """A single message that is longer than the window is refused before it costs anything."""
     server = serve(Text("Fine."), model=WINDOW)
     chat = place.chat()
-    chat.send("word " * 30_000)
-    ended = chat.wait("turn_ended", status="failed")
+    ended = chat.causes("word " * 30_000, "turn_ended", status="failed")
     assert "window 16,000" in ended["reason"] or "not shortened" in ended["reason"]
     assert not server.requests
     talk(chat, "short")
@@ -201,11 +196,9 @@ def test_a_compaction_can_be_stopped_and_survives_a_crash(place: Place, serve) -
     server = serve(Hang(match=SUM, times=2), SUMMARY, Text("Fine."))
     chat = place.chat()
     talk(chat, "one")
-    chat.send("/compact")
-    chat.wait("notice", text="Summing up the conversation…")
+    chat.causes("/compact", "notice", text="Summing up the conversation…")
     server.wait_requests(2)
-    chat.send("/stop")
-    chat.wait("turn_ended", status="interrupted")
+    chat.causes("/stop", "turn_ended", status="interrupted")
     assert server.requests[1].closed.wait(seconds(5))
     assert not chat.seen("compacted")
     chat.send("/queue resume")
@@ -214,6 +207,5 @@ def test_a_compaction_can_be_stopped_and_survives_a_crash(place: Place, serve) -
     again = place.chat("--continue")
     again.wait("recovered")
     assert not again.seen("compacted")
-    again.send("/queue resume")
-    again.wait("compacted", how="summary")
+    again.causes("/queue resume", "compacted", how="summary")
     again.wait("turn_ended", status="completed")

@@ -156,14 +156,12 @@ def test_a_known_client_id_is_not_run_twice_after_a_kill(place: Place, serve) ->
     said = {"text": "do it", "client_id": "key-1"}
     chat = place.chat()
     chat.completes(said)
-    chat.send(said)
-    chat.wait("accepted")
+    chat.causes(said, "accepted")
     first, again = chat.seen("accepted")
     assert (again["id"], again["client_id"]) == (first["id"], "key-1")
     chat.kill()
     later = place.chat("--continue")
-    later.send(said)
-    assert later.wait("accepted", client_id="key-1")["id"] == first["id"]
+    assert later.causes(said, "accepted", client_id="key-1")["id"] == first["id"]
     assert later.close() == 0
     assert not later.seen("turn_started")
     assert len(server.requests) == 1

@@ -146,8 +146,7 @@ def test_the_model_is_the_one_that_is_asked(place: Place, serve) -> None:
     shown = chat.ask("/model")["data"]
     assert (shown["model"].split()[0], {"main", "other"} <= {*shown["known"]}) == ("main", True)
     chat.ask("/model other")
-    chat.send("which now?")
-    assert chat.wait("text")["delta"].startswith("Green")
+    assert chat.causes("which now?", "text")["delta"].startswith("Green")
     chat.wait("turn_ended", status="completed")
 
 
@@ -246,8 +245,7 @@ def at_work(place: Place, gate: Gate, *said: str) -> Chat:
     chat.wait("accepted")
     gate.wait()
     for text in said:
-        chat.send({"text": text, "as": "queue"})
-        chat.wait("accepted", text=text)
+        chat.causes({"text": text, "as": "queue"}, "accepted", text=text)
     return chat
 
 
@@ -257,8 +255,7 @@ def test_what_is_said_to_a_turn(place: Place, serve, gate: Gate) -> None:
     serve(Tools([gate.call]), Text("Seven.", match="how many"), Text("Done."))
     chat = at_work(place, gate)
     for command, way in (("/steer use tabs", "steer"), ("/smalltalk how many?", "side_talk")):
-        chat.send(command)
-        taken = chat.wait("accepted")
+        taken = chat.causes(command, "accepted")
         chat.ask("/queue")
         assert (taken["as"], taken["text"]) == (way, command.partition(" ")[2])
     assert chat.wait("side_talk_ended")["text"] == "Seven."
@@ -271,8 +268,7 @@ def test_what_waits_beside_a_turn(place: Place, serve, gate: Gate) -> None:
     """A message that steered waits again, is listed, and is handed to the turn by its number."""
     serve(Tools([gate.call]), Text("Done."))
     chat = at_work(place, gate)
-    chat.send({"text": "use tabs", "as": "steer"})
-    number = chat.wait("accepted", text="use tabs")["number"]
+    number = chat.causes({"text": "use tabs", "as": "steer"}, "accepted", text="use tabs")["number"]
     assert chat.ask("/undo")["data"]["number"] == number
     running, item = chat.ask("/queue list")["data"]["items"]
     assert (running["state"], item["number"], item["text"]) == ("running", number, "use tabs")
@@ -287,8 +283,7 @@ def test_an_answer_that_is_kept_becomes_a_message(place: Place, serve, gate: Gat
     """The number is that of the offered answer, which then waits."""
     serve(Tools([gate.call]), Text("Seven.", match="how many"), Text("Done."))
     chat = at_work(place, gate)
-    chat.send("/smalltalk how many?")
-    number = chat.wait("side_talk_ended")["number"]
+    number = chat.causes("/smalltalk how many?", "side_talk_ended")["number"]
     assert chat.ask("/queue keep")["data"]["number"] == number
     states = {item["number"]: item["state"] for item in chat.ask("/queue")["data"]["items"]}
     assert states[number] == "pending"

@@ -241,11 +241,9 @@ def test_what_waits_in_a_live_session_is_handed_over(place: Place, serve, gate: 
     work = Tools([gate.call])
     serve(work, Text("Seven.", match="how many"), Text("Done."))
     chat = place.at_work(gate, "begin")
-    chat.send({"text": "use tabs", "as": "queue"})
-    chat.wait("accepted", text="use tabs")
+    chat.causes({"text": "use tabs", "as": "queue"}, "accepted", text="use tabs")
     assert place.data("queue", "steer", "2")["turn"] == "t1"
-    chat.send("/smalltalk how many?")
-    number = chat.wait("side_talk_ended")["number"]
+    number = chat.causes("/smalltalk how many?", "side_talk_ended")["number"]
     assert place.data("queue", "keep")["number"] == number
     chat.ask("/stop")
 

@@ -129,8 +129,7 @@ def test_it_is_asked_about_with_its_whole_arguments(place: Place, begin: Any) ->
     chat.wait("turn_ended", status="completed")
     assert "the user said no" in said_to_model(server)
     assert not (place.folder / "ran").exists()
-    chat.send("again")
-    question = chat.wait("question")
+    question = chat.causes("again", "question")
     chat.answer(question, "always")
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "ran").read_text() == "ran\nran\n"
@@ -164,8 +163,7 @@ def test_a_stop_in_the_middle_leaves_nothing(place: Place, begin: Any, gate: Gat
     begin(STUBBORN.format(gate=gate.command), Tools([CALL]))
     chat = place.chat("go")
     gate.wait()
-    chat.send("stop")
-    stopped = chat.wait("stopped")
+    stopped = chat.causes("stop", "stopped")
     assert (len(stopped["killed"]) >= 2, stopped["survivors"]) == (True, [])
     assert not [process for process in place.processes().values() if "sleep" in process]
     assert [event["status"] for event in chat.seen("tool_ended")] == ["killed"]

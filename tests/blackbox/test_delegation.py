@@ -88,8 +88,7 @@ def test_a_stop_reaches_parent_and_child(place: Place, family, said: str) -> Non
     """Parent, child, and every process of both are dead, and an event lists them."""
     chat, server, pid = family()
     asked = len(server.requests)
-    chat.send(said)
-    ended = chat.wait("child_ended")
+    ended = chat.causes(said, "child_ended")
     assert ended["status"] == "cancelled"
     stopped = chat.wait("stopped", session=chat.session)
     assert pid in stopped["killed"]
@@ -124,8 +123,7 @@ def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
     """An interrupt word in a message that says more is talk while a child works."""
     chat, _, _ = family()
     assert chat.ask("/busy interrupt")["ok"]
-    chat.send("make the exit code 2 instead")
-    accepted = chat.wait("accepted", **{"as": "queue"})
+    accepted = chat.causes("make the exit code 2 instead", "accepted", **{"as": "queue"})
     assert (accepted["matched"], accepted["ack"]) == ("exit", "word_queued")
     gate.open()
     assert chat.wait("child_ended")["status"] == "completed"
@@ -183,8 +181,7 @@ def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) 
     agents = again.ask("/agents")["data"]["agents"]
     assert [(agent["name"], agent["state"]) for agent in agents] == [("kid", "interrupted")]
     assert len(server.requests) == asked
-    again.send("/queue resume")
-    resumed = again.wait("child_started")
+    resumed = again.causes("/queue resume", "child_started")
     assert (resumed["resumed"], resumed["id"]) == (True, agents[0]["id"])
     assert again.wait("child_ended")["status"] == "completed"
     again.wait("turn_ended", status="completed", session=session)
@@ -221,8 +218,7 @@ def test_a_stopped_side_talk_is_not_offered(place: Place, serve, gate: Gate) -> 
     zod = Text("Zod.", match="faster", times=0, door=door)
     serve(shell(gate.command, match=PARENT), zod, Text("Done."))
     chat = place.at_work(gate, PARENT)
-    chat.send("/smalltalk which is faster?")
-    chat.wait("child_started", relation="side_talk")
+    chat.causes("/smalltalk which is faster?", "child_started", relation="side_talk")
     assert chat.ask("/stop")["ok"]
     ended = chat.wait("side_talk_ended")
     assert (ended["status"], ended["resumable"], ended["number"]) == ("cancelled", True, 2)
@@ -242,8 +238,7 @@ def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
         Text("Done."),
     )
     chat = place.chat()
-    chat.send(PARENT)
-    question = chat.wait("question")
+    question = chat.causes(PARENT, "question")
     assert question["parent"] == chat.session
     listed = place.data("sessions", "list")["sessions"]
     shown = place.data("sessions", "show", "last")["session"]

@@ -239,8 +239,7 @@ def test_talk_stops_a_turn_alone(place: Place, text: str) -> None:
         chat = place.chat("--yes")
         pids = stage.begin(chat)
         assert chat.ask("/busy interrupt")["ok"]
-        chat.send(text)
-        accepted = chat.wait("accepted", **{"as": "interrupt"})
+        accepted = chat.causes(text, "accepted", **{"as": "interrupt"})
         assert accepted["ack"] == ("word_interrupts" if "exit" in text else "interrupting")
         stopped = chat.wait("stopped", session=chat.session)
         assert pids["own"] in stopped["killed"]

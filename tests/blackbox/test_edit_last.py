@@ -23,8 +23,7 @@ def test_an_answered_message_is_sent_again_in_another_session(place: Place, serv
     server = serve(Text("Hello."), Text("Blue."), Text("Red."))
     chat = place.chat()
     for text, answer in (("hello", "Hello."), ("which color of the sky?", "Blue.")):
-        chat.send(text)
-        chat.wait("answer", text=answer)
+        chat.causes(text, "answer", text=answer)
     chat.wait_quiet()
     first = chat.session
     assert chat.ask("/mode plan")["ok"]
@@ -112,8 +111,7 @@ def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> Non
     chat = place.chat()
     chat.send("write a.txt", {"text": "and then?", "as": "queue"})
     chat.wait("accepted", text="and then?")
-    chat.send({"text": "make it blue", "as": "steer"})
-    chat.wait("accepted", text="make it blue")
+    chat.causes({"text": "make it blue", "as": "steer"}, "accepted", text="make it blue")
     edited = chat.ask("/edit-last --revert make it green")["text"]
     assert edited.endswith("Nothing to restore: no agent has read #3 yet.")
     door.open()

@@ -58,10 +58,8 @@ def test_the_events_of_a_chat(place: Place, serve, gate: Gate) -> None:
     chat.completes("write it")
     chat.ask("/revert")
     chat.wait("reverted")
-    chat.send("!echo hello")
-    chat.wait("own_command", state="exited")
-    chat.send("/smalltalk how is it?")
-    chat.wait("side_talk_ended")
+    chat.causes("!echo hello", "own_command", state="exited")
+    chat.causes("/smalltalk how is it?", "side_talk_ended")
     assert chat.close() == 0
     check(
         chat.events,

@@ -41,8 +41,7 @@ def test_a_page_is_read_once_it_is_allowed(place: Place, serve: Any, site: str) 
         rest='tools = ["fetch"]\n[tools]\nfetch_private = ["127.0.0.1"]\n',
     )
     chat = place.chat()
-    chat.send("read them")
-    question = chat.wait("question")
+    question = chat.causes("read them", "question")
     assert question["arguments"] == {"url": f"{site}/one.txt"}
     chat.answer(question, "always", f"{site}/*")
     other = chat.wait("question")

@@ -206,10 +206,8 @@ def test_a_persons_message_goes_first(place: Place, start: Start) -> None:
     agent, judge = start(lambda request: next(minds), verdicts(GO_ON, DONE))
     chat = place.chat()
     chat.ask("/queue on")
-    chat.send("/goal paint the wall")
-    chat.wait("turn_started")
-    chat.send("make it blue")
-    chat.wait("accepted", **{"as": "queue"})
+    chat.causes("/goal paint the wall", "turn_started")
+    chat.causes("make it blue", "accepted", **{"as": "queue"})
     refused = chat.ask("/goal something else")
     assert not refused["ok"]
     assert refused["data"]["is_busy"]

@@ -149,8 +149,7 @@ def test_a_limit_of_the_session_pauses_its_goal(place: Place, start: Start) -> N
     answer = Text("Once more.", usage=PAID)
     agent, _ = start(answer, Text(DONE), rest="[limits]\nmax_tokens = 100\n")
     chat = place.chat()
-    chat.send("/goal begin")
-    error = chat.wait("error", code="limit_reached")
+    error = chat.causes("/goal begin", "error", code="limit_reached")
     assert "limits.max_tokens" in error["text"]
     paused = wait_goal(chat, "paused")
     assert (paused["reason"], paused["turns_used"]) == ("budget", 1)
@@ -167,8 +166,7 @@ def test_a_turn_that_is_resumed_is_paid_for(place: Place, start: Start, gate: Ga
     """`/queue resume` ends an interrupted turn of a paused goal: no new turn, but its tokens count."""
     agent, judge = start(in_turn(Tools([gate.call]), Text("Done after all.")), Text(DONE))
     chat = place.at_work(gate, "/goal do it")
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes("/stop", "stopped")
     before = chat.ask("/goal")["data"]
     assert (before["state"], before["turns_total"], before["tokens"]) == ("paused", 1, 120)
     chat.completes("/queue resume")

@@ -14,8 +14,7 @@ def test_a_held_call_runs_with_the_arguments_of_a_person(place: Place, serve) ->
     server = serve(shell("true"), shell(PUSH), shell(PUSH), Text("Pushed."))
     chat = place.chat("--yes")
     assert chat.ask('/hold shell "echo push*"')["ok"]
-    chat.send("push it")
-    question = chat.wait("question")
+    question = chat.causes("push it", "question")
     assert (question["kind"], question["arguments"]) == ("hold", {"command": PUSH})
     assert question["options"] == ["allow", "change", "answer", "deny"]
     assert question["rule"] == 'hold shell "echo push*"'
@@ -23,8 +22,7 @@ def test_a_held_call_runs_with_the_arguments_of_a_person(place: Place, serve) ->
     assert not (place.folder / "main.txt").exists()
 
     chat = place.chat("--continue", "--yes")
-    chat.send("/queue resume")
-    again = chat.wait("question")
+    again = chat.causes("/queue resume", "question")
     assert again["kind"] == "hold"
     chat.send({"answer": again["id"], "choice": "always"})
     assert "`always` is no answer" in chat.wait("error")["text"]
@@ -50,8 +48,7 @@ def test_a_person_answers_in_place_of_a_held_call(place: Place, serve) -> None:
         shell("cat build.log"), shell("rm -r x"), shell("touch x"), Text("Well."), rest=hold + rules
     )
     chat = place.chat("--yes")
-    chat.send("look")
-    first = chat.wait("question")
+    first = chat.causes("look", "question")
     assert first["source"] == "the configuration"
     chat.send({"answer": first["id"], "choice": "answer", "reason": "it says: 3 errors"})
     second = chat.wait("question")

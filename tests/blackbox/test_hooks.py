@@ -144,8 +144,7 @@ def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path
     serve(Text("hello"), rest=keep("session_finalize", log) + keep("session_resume", log))
     chat = place.chat("--continue")
     chat.wait("session_started")
-    chat.send("/queue list")
-    chat.wait("result")
+    chat.causes("/queue list", "result")
     assert told(log) == [first]
     chat.completes("go on")
     assert chat.close() == 0

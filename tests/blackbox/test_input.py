@@ -78,8 +78,7 @@ def test_the_end_of_input_denies_what_is_asked(place: Place, serve) -> None:
     """A question that can no longer be answered is denied; the turn ends, exit code 0."""
     server = serve(ASK, ASK, Text("Then not."))
     chat = place.chat()
-    chat.send("make it")
-    chat.wait("question")
+    chat.causes("make it", "question")
     assert chat.close() == 0
     assert [event["status"] for event in chat.seen("tool_ended")] == ["denied", "denied"]
     assert chat.seen("turn_ended")[0]["status"] == "completed"
@@ -102,8 +101,7 @@ def test_a_command_carries_its_client_id(place: Place, serve) -> None:
     """`accepted` and `result` of a command share an id and carry the client id of the line."""
     serve(Text("Hello."))
     chat = place.chat()
-    chat.send({"text": "/queue", "client_id": "mine"})
-    result = chat.wait("result")
+    result = chat.causes({"text": "/queue", "client_id": "mine"}, "result")
     (accepted,) = chat.seen("accepted")
     assert (accepted["id"], accepted["client_id"]) == (result["id"], "mine")
     assert result["client_id"] == "mine"
@@ -304,10 +302,8 @@ def test_piped_lines_run_after_a_stop(place: Place, serve, gate: Gate) -> None:
     """What was held stays held; a line that is piped in afterwards is answered."""
     server = serve(Tools([gate.call]), Text("Hi."), Text("Hi again."))
     chat = place.at_work(gate, "first")
-    chat.send({"text": "second", "as": "queue"})
-    chat.wait("accepted", number=2)
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes({"text": "second", "as": "queue"}, "accepted", number=2)
+    chat.causes("/stop", "stopped")
     assert chat.close() == 0
     ran = place.run("chat", "--continue", "--plain", said="hello\nand more\n")
     assert (ran.returncode, ran.stdout) == (0, "Hi.\nHi again.\n"), ran.stderr

@@ -73,8 +73,7 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     before = place.stored()
     chat.send("count the stars")
     pid = gate.wait()
-    chat.send({"text": "later", "as": "queue"})
-    chat.wait("accepted")
+    chat.causes({"text": "later", "as": "queue"}, "accepted")
     live = place.stored()
     kid = live["subagents"]["kid"]
     (call,) = kid["turns"][kid["turn"]]["calls"].values()
@@ -120,12 +119,10 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
         Text("Nearly."),
     )
     chat = place.chat()
-    chat.send("write it")
-    question = chat.wait("question")
+    question = chat.causes("write it", "question")
     asked = place.stored()
     assert asked["actors"]["turn"]["waiting_for"] == f"an answer to question {question['id']}"
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes("/stop", "stopped")
     chat.ask("/queue clear")
     assert chat.ask("/goal next and then sing")["ok"]
     chat.ask("/goal clear")

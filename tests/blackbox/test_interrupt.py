@@ -73,8 +73,7 @@ def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, s
     chat = stand(place, gate, at)
     if at == "first byte":
         server.wait_requests(1)
-    chat.send(said)
-    stopped = chat.wait("stopped")
+    stopped = chat.causes(said, "stopped")
     assert chat.kinds(*ORDER) == ORDER
     kinds = chat.kinds()
     assert kinds.index("interrupting") > len(kinds) - 1 - kinds[::-1].index("accepted")
@@ -118,8 +117,7 @@ def test_a_downloaded_folder_does_not_say_what_stops(place: Place, serve, gate: 
     (place.folder / "steersman.toml").write_text(HOSTILE)
     serve(behaviour("tool", gate), Text("Next."))
     chat = stand(place, gate, "tool")
-    chat.send("please just stop")
-    assert chat.wait("stopped")["survivors"] == []
+    assert chat.causes("please just stop", "stopped")["survivors"] == []
     (ended,) = chat.seen("turn_ended")
     assert ended["status"] == "interrupted"
     assert chat.seen("accepted")[-1]["matched"] == "stop"
@@ -142,8 +140,7 @@ def test_a_stop_leaves_a_tool_its_grace(place: Place, serve, gate: Gate) -> None
     serve(shell(command), rest="[tools]\ngrace = 60")
     chat = place.at_work(gate)
     gate.open()
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes("/stop", "stopped")
     assert (place.folder / "end").read_text() == "ended\n"
 
 
@@ -155,8 +152,7 @@ def test_stop_with_nothing_running_says_so(place: Place, serve) -> None:
     assert result["ok"]
     assert result["data"]["interrupted"] is None
     assert "`use zod` was not sent" in chat.ask("/stop use zod")["text"]
-    chat.send("stop")
-    assert chat.wait("accepted")["as"] == "turn"
+    assert chat.causes("stop", "accepted")["as"] == "turn"
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
     assert server.requests[0].prompt == "stop"
@@ -236,10 +232,8 @@ def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) ->
 def replaced(place: Place, gate: Gate) -> Chat:
     """Have a message replace a turn for which a steer waits."""
     chat = place.at_work(gate, "the first task")
-    chat.send("and lint it")
-    chat.wait("accepted", **{"as": "steer"})
-    chat.send("stop that and do the other")
-    assert chat.wait("interrupted")["replaced"] == 1
+    chat.causes("and lint it", "accepted", **{"as": "steer"})
+    assert chat.causes("stop that and do the other", "interrupted")["replaced"] == 1
     return chat
 
 
@@ -262,10 +256,8 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     assert refused == "#2 waits for turn t1 already, which `/queue resume 1` continues"
     assert chat.ask("/queue edit 2 and lint all of it")["ok"]
     assert chat.ask("/queue resume 1")["text"] == "Restored 2 items. #1 runs after #3."
-    chat.send("/stop")
-    chat.wait("stopped")
-    chat.send("/queue resume 1")
-    chat.wait("steered", number=2)
+    chat.causes("/stop", "stopped")
+    chat.causes("/queue resume 1", "steered", number=2)
     chat.wait("turn_ended", status="completed")
     assert "and lint all of it" in str(server.requests[-1].body["messages"])
     chat.close()
@@ -291,10 +283,8 @@ def test_what_is_discarded_is_offered_by_nobody(place: Place, serve, gate: Gate)
     assert chat.ask("/queue discard")["text"].startswith("Discarded 2 items.\n  #")
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
     assert chat.ask("/queue list --all")["data"]["items"] == []
-    chat.send("a third")
-    chat.wait("turn_started")
-    chat.send("just stop")
-    chat.wait("stopped")
+    chat.causes("a third", "turn_started")
+    chat.causes("just stop", "stopped")
     assert chat.ask("/queue discard")["text"].startswith("Discarded 1 item.\n  #")
     assert "/queue resume continues it" not in chat.ask("/undo")["text"]
     chat.close()

@@ -83,15 +83,13 @@ def test_with_room_again_the_session_goes_on_without_a_restart(place: Place, ser
     chat = place.chat(preexec_fn=limit_files)
     chat.completes("first")
     full = "word " * 200_000
-    chat.send({"text": full, "client_id": "full"})
-    chat.wait("error", code="store_failed")
+    chat.causes({"text": full, "client_id": "full"}, "error", code="store_failed")
     assert chat.wait("rejected", client_id="full")["text"] == full
     for number in range(4):  # more often than a supervisor lets an actor fail
         chat.send({"text": full, "client_id": f"full{number}"})
         assert chat.wait("rejected", client_id=f"full{number}")["text"] == full
     resource.prlimit(chat.process.pid, resource.RLIMIT_FSIZE, (FREE, FREE))
-    chat.send({"text": "room?", "client_id": "room"})
-    assert chat.wait("accepted", client_id="room")["id"]
+    assert chat.causes({"text": "room?", "client_id": "room"}, "accepted", client_id="room")["id"]
     chat.wait("turn_ended", status="completed")
     chat.completes("and on")
     assert chat.close() == 0

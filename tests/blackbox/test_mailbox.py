@@ -96,5 +96,4 @@ def test_what_is_no_request_is_answered_with_an_error(place: Place, serve) -> No
             answer = store.reply(posted, 60.0)
             assert answer is not None
             assert "error" in answer or answer["result"].get("ok") is False, (request, answer)
-    chat.send("second")
-    assert chat.wait("turn_ended")["status"] == "completed"
+    assert chat.causes("second", "turn_ended")["status"] == "completed"

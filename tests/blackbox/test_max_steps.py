@@ -82,14 +82,12 @@ def test_a_stop_withdraws_the_question_and_a_steer_waits_for_it(place: Place, li
     server = limited(9)
     chat = place.chat("go")
     asked = chat.wait("question")
-    chat.send({"text": "and be quick", "as": "steer"})
-    chat.wait("accepted")
+    chat.causes({"text": "and be quick", "as": "steer"}, "accepted")
     chat.answer(asked, "allow")
     chat.wait("steered")
     asked = chat.wait("question")
     assert "and be quick" in str(server.requests[2].body["messages"])
-    chat.send("/stop")
-    chat.wait("turn_ended", status="interrupted")
+    chat.causes("/stop", "turn_ended", status="interrupted")
     assert chat.seen("answered")[-1]["choice"] == "withdrawn"
 
 

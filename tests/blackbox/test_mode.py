@@ -49,8 +49,7 @@ def test_a_plan_only_looks(place: Place, serve) -> None:
     chat = place.chat("--continue")
     assert chat.wait("mode")["mode"] == "plan"
     assert chat.ask("/mode")["data"]["mode"] == "plan"
-    chat.send({"command": "mode", "arguments": {"mode": "edits"}})
-    chat.wait("mode", mode="edits")
+    chat.causes({"command": "mode", "arguments": {"mode": "edits"}}, "mode", mode="edits")
     chat.completes("do it")
     assert (place.folder / "made.txt").read_text() == "x\n"
     assert not (place.folder / "ran.txt").exists()
@@ -61,8 +60,7 @@ def test_a_plan_refuses_what_is_asked_about(place: Place, serve) -> None:
     """A question that is open when the mode comes is answered by it: the call does not run."""
     server = serve(Tools([SHELL]), Text("I would run it."))
     chat = place.chat()
-    chat.send("work")
-    chat.wait("question")
+    chat.causes("work", "question")
     assert chat.ask("/mode plan")["ok"]
     chat.wait("turn_ended", status="completed")
     assert [event["status"] for event in chat.seen("tool_ended")] == ["denied"]
@@ -155,8 +153,7 @@ def test_a_hold_waits_whatever_is_allowed(place: Place, serve) -> None:
     serve(Tools([WRITE]), Text("Done."))
     chat = place.chat()
     assert chat.ask("/hold write *")["ok"]
-    chat.send("write")
-    question = chat.wait("question")
+    question = chat.causes("write", "question")
     assert chat.ask("/mode all")["ok"]
     assert chat.seen("answered") == []
     chat.answer(question, "deny")

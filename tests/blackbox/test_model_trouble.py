@@ -35,14 +35,12 @@ def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
         model="timeout = 1.0",
     )
     chat = place.chat()
-    chat.send("one")
-    first = chat.wait("notice", seconds=0.1)
+    first = chat.causes("one", "notice", seconds=0.1)
     assert first["text"] == "server is busy (429), retry 1 of 4 in 0.1 s"
     assert "overloaded (529), retry 2 of 4" in chat.wait("notice", seconds=0.1)["text"]
     chat.wait("turn_ended", status="completed")
     for text, reason in (("two", "in the middle of its answer"), ("three", "fell silent")):
-        chat.send(text)
-        error = chat.wait("error", code="model_failed")
+        error = chat.causes(text, "error", code="model_failed")
         assert reason in error["text"]
         assert "send `continue`" in error["hint"]
         chat.wait("turn_ended", status="failed")
@@ -54,10 +52,8 @@ def test_a_wait_can_be_stopped_and_is_not_endless(place: Place, serve, provider:
     """`/stop` ends a wait at once; a server that wants an hour is not waited for."""
     server = serve(busy("60"), busy("3600"), Text("Here."), provider=provider)
     chat = place.chat()
-    chat.send("one")
-    chat.wait("notice", seconds=60.0)
-    chat.send("/stop")
-    chat.wait("stopped", timeout=10.0)
+    chat.causes("one", "notice", seconds=60.0)
+    chat.causes("/stop", "stopped", timeout=10.0)
     chat.send("two")
     assert "asked again in 60 minutes" in chat.wait("error", code="model_failed")["text"]
     assert len(server.requests) == 2
@@ -103,11 +99,9 @@ def test_an_answer_without_an_end_fails_its_turn(place: Place, serve) -> None:
     """The connection is closed at a limit, the reason names it, and the next message is answered."""
     serve(Endless("x" * 65_536, start="data: "), Text("Still here."))
     chat = place.chat()
-    chat.send("work")
-    ended = chat.wait("turn_ended")
+    ended = chat.causes("work", "turn_ended")
     assert (ended["status"], "a line" in ended["reason"]) == ("failed", True), ended
-    chat.send("and now?")
-    assert chat.wait("turn_ended")["status"] == "completed"
+    assert chat.causes("and now?", "turn_ended")["status"] == "completed"
 
 
 TOO_LONG = {"error": {"code": 400, "message": "it exceeds the available context size"}}
@@ -147,15 +141,13 @@ def test_what_waits_is_not_burnt_on_a_model_that_gives_no_answer(place: Place, s
     """It is held in its order, and runs when a person says so, after what had no answer."""
     server = serve(busy("1"), Status(400), Text("One."), Text("Two."), Text("Three."))
     chat = place.chat()
-    chat.send("one")
-    chat.wait("notice", seconds=1.0)
+    chat.causes("one", "notice", seconds=1.0)
     chat.send("/queue add two", "/queue add three")
     chat.wait("turn_ended", turn="t1", status="failed")
     held = chat.wait("queue", state="held")
     assert [item["text"] for item in held["items"]] == ["two", "three"]
     assert len(server.requests) == 2
-    chat.send("/queue resume")
-    chat.wait("turn_ended", turn="t4", status="completed")
+    chat.causes("/queue resume", "turn_ended", turn="t4", status="completed")
     assert chat.close() == 0
     assert [turn["status"] for turn in chat.seen("turn_ended")] == ["failed", *["completed"] * 3]
 
@@ -172,11 +164,9 @@ def test_a_provider_that_says_when_its_limit_ends_is_waited_for(place: Place, se
         pass
     chat.wait("turn_ended", status="completed")
     assert len(server.requests) == 6
-    chat.send("two")
-    told = chat.wait("notice", seconds=3600.0)["text"]
+    told = chat.causes("two", "notice", seconds=3600.0)["text"]
     assert "asked again in 60 minutes" in told
-    chat.send("/stop")
-    chat.wait("turn_ended", status="interrupted")
+    chat.causes("/stop", "turn_ended", status="interrupted")
     assert len(server.requests) == 7
 
 

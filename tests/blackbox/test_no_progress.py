@@ -65,8 +65,7 @@ def test_a_person_is_asked(place: Place, model) -> None:
     """`allow` lets it try as often again, `deny` ends the turn; `explain` names the row."""
     server = model(looping([WRONG]))
     chat = place.chat()
-    chat.send("go")
-    told = chat.wait("no_progress", did="told")
+    told = chat.causes("go", "no_progress", did="told")
     assert (told["kind"], told["streak"]) == ("calls", 3)
     assert "notes.tx" in told["evidence"]
     asked = chat.wait("question")
@@ -78,8 +77,7 @@ def test_a_person_is_asked(place: Place, model) -> None:
     assert chat.wait("error", code="no_progress")["hint"]
     assert chat.wait("interrupted")["cause"] == "no_progress"
     assert chat.wait("turn_ended", status="interrupted")["reason"] == "no_progress"
-    chat.send("/queue resume")
-    chat.wait("question")
+    chat.causes("/queue resume", "question")
     assert chat.close() in (0, 130)
     assert "cancel-all" in place.run("routes", "explain", "--cause", "no_progress").stdout
 

@@ -48,15 +48,13 @@ def test_a_child_that_is_declared_so_goes_on_and_is_named(
     """The dry run, the line, the event and the receipt say so; the next stop ends it."""
     chat, (pid,) = begin(place, serve, gate, rest=DETACH)
     assert explained(chat, said)["kid"] == ("none", "declared-detached")
-    chat.send(said)
-    assert chat.wait("interrupting")["spared"] == ["kid"]
+    assert chat.causes(said, "interrupting")["spared"] == ["kid"]
     chat.wait("notice", text="kid goes on in the background; the next stop ends that.")
     chat.wait("stopped")
     assert Path(f"/proc/{pid}").exists()
     assert receipt(chat)["spared"] == ["kid"]
     assert explained(chat, said)["kid"] == ("cancel", "cancel-all")
-    chat.send("/stop")
-    chat.wait("child_ended", name="kid")
+    chat.causes("/stop", "child_ended", name="kid")
     assert not wait_gone([pid], 0.0)
 
 
@@ -77,8 +75,7 @@ def test_a_patient_stop_is_handed_to_the_child(place: Place, serve: Any, gate: G
     )
     chat = place.at_work(gate, "build the report")
     assert explained(chat, "please just stop")["kid"] == ("boundary", "interrupt-at-boundary-1")
-    chat.send("please just stop")
-    chat.wait("notice", text="Stopping after delegate")
+    chat.causes("please just stop", "notice", text="Stopping after delegate")
     gate.open()
     chat.wait("stopped", turn="t1", session=chat.session)
     assert ran.read_text() == "one\n"
@@ -89,8 +86,7 @@ def test_a_patient_stop_is_handed_to_the_child(place: Place, serve: Any, gate: G
 def test_a_second_patient_stop_is_now(place: Place, serve: Any, gate: Gate) -> None:
     """What waited for a command of the child does not wait any more."""
     chat, (pid,) = begin(place, serve, gate, top='interrupt_at = "boundary"', rest=SCOUT)
-    chat.send("please just stop")
-    chat.wait("notice", text="Stopping after delegate")
+    chat.causes("please just stop", "notice", text="Stopping after delegate")
     assert Path(f"/proc/{pid}").exists()
     chat.send("stop")
     chat.wait("stopped", turn="t1", session=chat.session)
@@ -133,8 +129,7 @@ def test_what_dies_two_levels_below_is_on_the_receipt(
     )
     chat = place.chat("--yes", "build the report")
     pid, session = gate.wait(), chat.session
-    chat.send(how)
-    stopped = chat.wait("stopped", session=session)
+    stopped = chat.causes(how, "stopped", session=session)
     assert pid in stopped["killed"]
     assert pid in chat.seen("child_ended", name="a")[0]["killed"]
     chat.close()

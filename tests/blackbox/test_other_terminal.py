@@ -104,8 +104,7 @@ def test_discard_of_what_a_crash_cut_off(place: Place, serve, gate: Gate) -> Non
     ran = place.run("queue", "discard", "--json")
     assert json.loads(ran.stdout)["withdrawn"] == [1, 2], ran
     later = place.chat("--continue")
-    later.send("new")
-    assert later.wait("turn_ended")["status"] == "completed"
+    assert later.causes("new", "turn_ended")["status"] == "completed"
     assert not later.seen("recovered")
     roles = [message["role"] for message in server.requests[-1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
@@ -285,8 +284,7 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     chat = place.chat()
     assert place.run("sessions", "finalize", chat.session).returncode == 0
     chat.wait("session_finalized")
-    chat.send("hello?")
-    assert chat.wait("rejected")["reason"] == "session_finalized"
+    assert chat.causes("hello?", "rejected")["reason"] == "session_finalized"
     told = chat.ask("/queue")
     assert (told["ok"], "/new starts another" in told["text"]) == (False, True)
     assert chat.ask("/new")["ok"]

@@ -19,8 +19,7 @@ def test_the_output_is_the_persons_until_it_is_shared(place: Place, serve) -> No
     (place.folder / "notes.txt").write_text("twelve\n")
     chat = place.chat()
     assert chat.ask("/share")["ok"] is False
-    chat.send("!cat notes.txt; printf '\\033[31mred'; exit 3")
-    accepted = chat.wait("result", name="shell")
+    accepted = chat.causes("!cat notes.txt; printf '\\033[31mred'; exit 3", "result", name="shell")
     assert accepted["data"] == {
         "id": "!1",
         "command": "cat notes.txt; printf '\\033[31mred'; exit 3",

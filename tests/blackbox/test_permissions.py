@@ -25,8 +25,7 @@ def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serv
         Tools([ECHO]), Text("One."), Tools([ECHO, OTHER]), Text("Two."), Tools([ECHO]), Text("End.")
     )
     chat = place.chat()
-    chat.send("begin")
-    question = chat.wait("question")
+    question = chat.causes("begin", "question")
     assert (question["rule"], question["outside"]) == ('* "*": ask', False)
     assert question["source"].endswith("config.toml")
     chat.answer(question, "always", "rm *")
@@ -40,8 +39,7 @@ def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serv
     assert [(row["tool"], row["match"]) for row in listed["data"]["allowed"]] == [
         ("shell", "echo *")
     ]
-    chat.send("again")
-    question = chat.wait("question")
+    question = chat.causes("again", "question")
     assert question["arguments"] == OTHER["arguments"]
     assert question["why"] == "`echo *` allows one plain command; this line also has ;"
     answer = f"/answer {question['id']} deny because made is mine"
@@ -50,10 +48,8 @@ def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serv
     assert "the user said no: because made is mine" in said_to_model(server)
     assert chat.ask("/permissions forget 1")["ok"]
     assert chat.ask("/permissions")["data"]["allowed"] == []
-    chat.send("once more")
-    chat.wait("question")
-    chat.send("/stop")
-    chat.wait("turn_ended", status="interrupted")
+    chat.causes("once more", "question")
+    chat.causes("/stop", "turn_ended", status="interrupted")
     assert not chat.ask(f"/answer {question['id']} allow")["ok"]
     assert chat.close() == 0
     assert not (place.folder / "made").exists()

@@ -119,8 +119,7 @@ def test_an_agent_that_lists_an_installed_tool_is_asked_about_it(weather: Place,
     server = serve(Tools([WEATHER]), Text("Take a hat."))
     give_tools(weather, "weather")
     chat = weather.chat()
-    chat.send("Rome?")
-    question = chat.wait("question")
+    question = chat.causes("Rome?", "question")
     assert (question["tool"], question["arguments"]) == ("weather", {"city": "Rome"})
     chat.answer(question, "allow")
     assert chat.wait("progress")["total"] == 1
@@ -190,8 +189,7 @@ def test_an_installed_provider_answers(weather: Place) -> None:
 def test_an_installed_agent_has_no_authority(weather: Place) -> None:
     """It works under its name, its tool is asked about, and what it denies is denied."""
     chat = weather.chat("--agent", "forecaster")
-    chat.send("How is it in Rome")
-    question = chat.wait("question")
+    question = chat.causes("How is it in Rome", "question")
     assert question["tool"] == "weather"
     rules = chat.ask("/permissions")["data"]["rules"]
     assert (rules[0]["tool"], rules[0]["do"]) == ("shell", "deny")
@@ -431,8 +429,7 @@ def test_a_project_folder_adds_nothing(place: Place, attach: Attach, serve, how:
     serve(Text("Hello."))
     chat = Chat(place, program) if program else place.chat()
     place.chats.append(chat)
-    chat.send("/evil now")
-    assert chat.wait("rejected")["reason"] == "unknown_command"
+    assert chat.causes("/evil now", "rejected")["reason"] == "unknown_command"
     chat.completes("Hi")
     assert chat.close() == 0
     hooks = place.stored()["hooks"]
@@ -478,15 +475,13 @@ bringer = steersman.Agent("bringer", model=Caller(), tools=[good])
 """
     attach("acme", "[steersman.agents]\nbringer = acme:bringer\n", ACME + model)
     chat = place.chat("--agent", "bringer")
-    chat.send("Go")
-    assert chat.wait("question")["tool"] == "good"
+    assert chat.causes("Go", "question")["tool"] == "good"
     assert chat.close() == 0
     assert chat.wait("tool_ended")["status"] != "ok"
     rule = '[permissions]\nrules = [{ tool = "goo*", do = "allow" }]\n'
     (place.home / "config.toml").write_text(rule)
     chat = place.chat("--agent", "bringer")
-    chat.send("Go")
-    assert chat.wait("tool_ended")["output"] == "7"
+    assert chat.causes("Go", "tool_ended")["output"] == "7"
     assert chat.close() == 0
 
 

@@ -65,14 +65,12 @@ def test_templates_are_sent_with_their_arguments(place: Place, serve) -> None:
     (project / "ours.md").write_text("Ours: $ARGUMENTS")
     (project / "link.md").symlink_to(place.home / "config.toml")
     chat = place.chat()
-    chat.send("/fix parser now")
-    assert chat.wait("accepted")["as"] == "turn"
+    assert chat.causes("/fix parser now", "accepted")["as"] == "turn"
     chat.wait("turn_ended", status="completed")
     assert last_text(server).endswith("Stop guessing. Fix parser in parser now.")
     chat.completes("/plain carefully")
     assert last_text(server).endswith("Review this.\n\ncarefully")
-    chat.send("/ours x")
-    assert chat.wait("rejected")["reason"] == "unknown_command"
+    assert chat.causes("/ours x", "rejected")["reason"] == "unknown_command"
     assert chat.ask("/help")["data"]["templates"] == ["fix", "plain"]
     (place.folder / "steersman.toml").write_text("")
     assert place.run("trust", "--yes").returncode == 0
@@ -142,5 +140,4 @@ def test_a_skill_allows_its_tools_in_a_turn_that_read_it(place: Place, serve) ->
     chat.wait("turn_ended", status="completed")
     assert (place.folder / "b").exists()
     assert "- tally: How to count, and when. Needs: wc (" in json.dumps(server.requests[0].body)
-    chat.send("again")
-    assert chat.wait("question")["arguments"]["command"] == "wc -c late"
+    assert chat.causes("again", "question")["arguments"]["command"] == "wc -c late"

@@ -91,8 +91,7 @@ def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate)
     serve(Tools([gate.call]), Text("Done."))
     chat = place.at_work(gate)
     assert chat.ask("/queue on")["data"]["auto_queue"] is True
-    chat.send("later")
-    assert chat.wait("accepted", **{"as": "queue"})["number"] == 2
+    assert chat.causes("later", "accepted", **{"as": "queue"})["number"] == 2
     chat.kill()
     assert place.stored()["is_auto_queue"] is True
     later = place.chat("--continue")
@@ -121,8 +120,7 @@ def test_a_new_session_asks_about_what_waits(place: Place, serve, gate: Gate) ->
     """`/new` names what would end with the session; `--yes` begins another all the same."""
     serve(Tools([gate.call]), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
-    chat.send("later")
-    chat.wait("accepted", **{"as": "queue"})
+    chat.causes("later", "accepted", **{"as": "queue"})
     asked = chat.ask("/new")
     assert (asked["ok"], "#2 [PENDING]: later" in asked["text"]) == (False, True)
     assert "`/new --yes`" in asked["text"]
@@ -136,8 +134,7 @@ def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gat
     rest = '[auto_queue]\nafter_interrupt = "continue"'
     server = serve(Tools([gate.call]), Text("Done."), top=QUEUE, rest=rest)
     chat = place.at_work(gate)
-    chat.send("one")
-    chat.wait("accepted", **{"as": "queue"})
+    chat.causes("one", "accepted", **{"as": "queue"})
     chat.completes("/stop")
     assert prompts(server) == ["work", "one"]
 
@@ -146,8 +143,7 @@ def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     """What is not held needs no resume; what is runs after the turn, and is not said to run now."""
     serve(Tools([gate.call]), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
-    chat.send("two")
-    chat.wait("accepted", **{"as": "queue"})
+    chat.causes("two", "accepted", **{"as": "queue"})
     assert chat.ask("/queue resume")["text"] == "The queue is not held."
     assert chat.ask("/queue hold")["ok"]
     assert chat.ask("/queue resume")["text"] == "Restored 1 item. #2 runs after #1."
@@ -163,8 +159,7 @@ def test_the_oldest_that_was_interrupted_is_resumed_first(place: Place, serve) -
     for count, text in enumerate(("one", "two"), 1):
         chat.send(text)
         server.wait_requests(count)
-        chat.send("/stop")
-        chat.wait("stopped")
+        chat.causes("/stop", "stopped")
     items = chat.ask("/queue")["data"]["items"]
     assert [(item["number"], item["state"]) for item in items] == [
         (1, "interrupted"),

@@ -88,18 +88,15 @@ def test_a_bug_is_fixed(place: Place) -> None:
 
 def begun(chat: Chat, text: str) -> None:
     """Say something, and wait for the first word of the answer."""
-    chat.send(text)
-    chat.wait("text", timeout=LONG)
+    chat.causes(text, "text", timeout=LONG)
 
 
 def test_a_stop_ends_an_answer(small: Place) -> None:
     """The turn ends at once, and the next message is answered."""
     chat = small.chat("--yes")
     begun(chat, "count from 1 to 300 in words, one number a line")
-    chat.send("/stop")
-    assert chat.wait("turn_ended")["status"] == "interrupted"
-    chat.send("say hello")
-    assert chat.wait("turn_ended", timeout=LONG)["status"] == "completed"
+    assert chat.causes("/stop", "turn_ended")["status"] == "interrupted"
+    assert chat.causes("say hello", "turn_ended", timeout=LONG)["status"] == "completed"
 
 
 def test_kill_9_amid_an_answer(small: Place) -> None:
@@ -110,8 +107,7 @@ def test_kill_9_amid_an_answer(small: Place) -> None:
     chat.kill()
     again = small.chat("--yes", "--continue")
     assert [item["text"] for item in again.wait("recovered")["items"]] == ["what is in notes.txt?"]
-    again.send("/queue resume")
-    again.wait("turn_ended", status="completed", timeout=LONG)
+    again.causes("/queue resume", "turn_ended", status="completed", timeout=LONG)
     assert "oat milk" in "".join(event["delta"] for event in again.seen("text"))
 
 
@@ -119,8 +115,7 @@ def test_a_steer_joins_the_turn(small: Place) -> None:
     """What is said while the model works is part of the request when it is asked again."""
     chat = small.chat("--yes")
     begun(chat, "write a file a.txt with the word apple")
-    chat.send("/steer and the file b.txt with the word pear")
-    chat.wait("steered", timeout=LONG)
+    chat.causes("/steer and the file b.txt with the word pear", "steered", timeout=LONG)
     chat.wait("turn_ended", timeout=LONG)
     surveys = [event for event in chat.seen("tool_started") if event["tool"] == "survey"]
     assert "pear" in surveys[-1]["arguments"]["request"]
@@ -129,8 +124,7 @@ def test_a_steer_joins_the_turn(small: Place) -> None:
 def test_an_interrupt_while_the_model_is_loaded(small: Place) -> None:
     """Ctrl-C in the first moment leaves in order, and no process."""
     chat = small.chat("--yes")
-    chat.send("what is 2 + 2?")
-    chat.wait("turn_started")
+    chat.causes("what is 2 + 2?", "turn_started")
     assert chat.signal(signal.SIGINT) == 130
     assert not small.processes()
 
@@ -140,10 +134,8 @@ def test_a_conversation_is_summed_up_in_a_small_window(place: Place) -> None:
     ready(place, SMALL)
     chat = place.chat("--yes")
     for text in ("my name is Ana and my boat is called Kestrel", "say yes", "say no"):
-        chat.send(text)
-        chat.wait("turn_ended", timeout=LONG)
-    chat.send("/compact keep the name of the boat")
-    chat.wait("compacted", timeout=LONG)
+        chat.causes(text, "turn_ended", timeout=LONG)
+    chat.causes("/compact keep the name of the boat", "compacted", timeout=LONG)
 
 
 def test_tests_are_repaired_by_the_shipped_workflow(place: Place) -> None:

@@ -133,10 +133,8 @@ def test_what_people_did_comes_at_its_place(place: Place, serve: Any, gate: Gate
     chat.wait("turn_ended", turn="t2")
     chat.send("once more")
     gate.wait()
-    chat.send("stop")
-    chat.wait("turn_ended", turn="t3", status="interrupted")
-    chat.send("/queue resume")
-    chat.wait("turn_ended", turn="t4")
+    chat.causes("stop", "turn_ended", turn="t3", status="interrupted")
+    chat.causes("/queue resume", "turn_ended", turn="t4")
     assert chat.close() == 0
     found = replayed(place, chat.session, "--yes")
     assert found["is_same"], found["difference"]
@@ -273,17 +271,13 @@ def test_what_was_discarded_at_once_is_so_again(place: Place, serve) -> None:
     """A steer of a stopped turn, another stopped turn, and then all of it is taken back."""
     serve(Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}], times=0))
     chat = place.chat("--yes")
-    chat.send("build it")
-    chat.wait("tool_started")
-    chat.send("with tests")
-    chat.wait("accepted", text="with tests")
+    chat.causes("build it", "tool_started")
+    chat.causes("with tests", "accepted", text="with tests")
     for order in ("/stop", "/queue add something else"):
         chat.send(order)
     chat.wait("stopped")
-    chat.send("/queue resume 3")
-    chat.wait("tool_started")
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes("/queue resume 3", "tool_started")
+    chat.causes("/stop", "stopped")
     assert chat.ask("/queue discard")["data"]["withdrawn"] == [1, 3, 2]
     assert chat.close() == 0
     again = place.run("sessions", "replay", chat.session, "--yes")

@@ -112,8 +112,7 @@ def test_what_a_person_saves_between_two_calls_is_kept(place: Place, serve) -> N
         rest=ALLOW,
     )
     chat = place.chat()
-    chat.send("move to zod")
-    chat.wait("text")
+    chat.causes("move to zod", "text")
     (place.folder / "src/f45.txt").write_bytes(b"mine")
     (place.folder / "src/new.txt").write_bytes(b"mine, too")
     dry = chat.ask("/revert --dry-run")
@@ -142,11 +141,9 @@ def test_revert_the_last_file(place: Place, serve) -> None:
     before = fill(place.folder)
     serve(Tools([edit(0), edit(1), edit(2)]), Stall("And so "), Text("Fine."), rest=ALLOW)
     chat = place.chat()
-    chat.send("go")
-    chat.wait("text")
+    chat.causes("go", "text")
     changed = content(place.folder)
-    chat.send("revert the last file")
-    assert chat.wait("reverted")["restored"] == ["src/f02.txt"]
+    assert chat.causes("revert the last file", "reverted")["restored"] == ["src/f02.txt"]
     assert content(place.folder) == changed | {"src/f02.txt": before["src/f02.txt"]}
     assert chat.ask("/revert last")["data"]["restored"] == ["src/f01.txt"]
     chat.ask("/revert undo")
@@ -161,8 +158,7 @@ def test_words_that_say_more_restore_nothing(place: Place, serve) -> None:
     fill(place.folder)
     serve(Tools([edit(0)]), Stall("And so "), Text("Fine."), rest=ALLOW)
     chat = place.chat()
-    chat.send("go")
-    chat.wait("text")
+    chat.causes("go", "text")
     changed = content(place.folder)
     chat.completes("implement undo support")
     assert chat.close() == 0
@@ -222,14 +218,10 @@ def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None
         rest=ALLOW,
     )
     chat = place.chat()
-    chat.send("go")
-    chat.wait("text")
-    chat.send("/stop")
-    chat.wait("stopped")
-    chat.send("/queue resume")
-    chat.wait("text")
-    chat.send("stop and revert")
-    assert chat.wait("reverted")["restored"] == ["src/f00.txt", "src/f01.txt"]
+    chat.causes("go", "text")
+    chat.causes("/stop", "stopped")
+    chat.causes("/queue resume", "text")
+    assert chat.causes("stop and revert", "reverted")["restored"] == ["src/f00.txt", "src/f01.txt"]
     assert content(place.folder) == before
 
 
@@ -266,15 +258,11 @@ def test_what_was_taken_back_is_resumed_alone_or_by_its_number(place: Place, ser
         rest=ALLOW,
     )
     chat = place.chat()
-    chat.send("first")
-    chat.wait("text")
-    chat.send("stop and revert")
-    chat.wait("reverted")
+    chat.causes("first", "text")
+    chat.causes("stop and revert", "reverted")
     assert content(place.folder) == before
-    chat.send("second")
-    chat.wait("text")
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes("second", "text")
+    chat.causes("/stop", "stopped")
     assert chat.ask("/queue")["text"].splitlines()[0] == "#1 [INTERRUPTED]: first (reverted)"
     resumed = chat.ask("/queue resume")
     assert (resumed["data"]["number"], resumed["data"]["restored"]) == (2, 1)
@@ -294,10 +282,8 @@ def test_what_was_stopped_comes_before_what_it_left_alone(place: Place, serve) -
     chat = place.chat()
     chat.completes("go")
     changed = content(place.folder)
-    chat.send("and now?")
-    chat.wait("text")
-    chat.send("/stop")
-    chat.wait("stopped")
+    chat.causes("and now?", "text")
+    chat.causes("/stop", "stopped")
     nothing = "There is nothing to revert of t2."
     assert chat.ask("/revert --dry-run")["text"] == nothing
     again = f"{nothing} Again /revert takes back the turn before it."
@@ -412,8 +398,7 @@ def test_what_children_changed_comes_back_with_their_parent_s_turn(place: Place,
     (place.folder / "src/f12.txt").write_bytes(b"mine")
     shown = chat.ask("/diff")["data"]["files"]
     assert "src/f11.txt" in [found["path"] for found in shown]
-    chat.send("stop and revert")
-    told = chat.wait("reverted")
+    told = chat.causes("stop and revert", "reverted")
     names = [f"src/f{number:02}.txt" for number in (0, 10, 11, 12, 13, 20)]
     assert sorted(told["restored"]) == names
     assert told["turns"] == ["t1"]
@@ -445,8 +430,7 @@ def test_a_child_that_outlives_a_stop_does_not_outlive_a_revert(
     chat = place.chat()
     chat.send("do it")
     pid = gate.wait()
-    chat.send(said)
-    told = chat.wait("reverted")
+    told = chat.causes(said, "reverted")
     assert told["restored"] == ["src/f01.txt", "src/f02.txt"]
     assert content(place.folder) == before
     assert not wait_gone([pid], 0.0)

@@ -19,8 +19,7 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     interrupts = 'busy_input_mode = "interrupt"'
     serve(Tools([gate.call]), Text("One."), Text("Two."), rest=WAIT, top=interrupts)
     chat = place.at_work(gate)
-    chat.send("something else")
-    taken = chat.wait("accepted", **{"as": "queue"})
+    taken = chat.causes("something else", "accepted", **{"as": "queue"})
     assert (taken["rule"], taken["ack"]) == ("later", "queued")
     used = place.run("routes", "use", "never-cancel", "--session", chat.session, "--unsafe")
     assert (used.returncode, used.stderr) == (0, "")
@@ -47,5 +46,4 @@ def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> N
     )
     chat.send("build the report")
     gate.wait()
-    chat.send("how is it going?")
-    assert chat.wait("child_ended", name="kid")["status"] == "cancelled"
+    assert chat.causes("how is it going?", "child_ended", name="kid")["status"] == "cancelled"

@@ -226,8 +226,7 @@ def test_what_waits_for_the_next_agent_outlives_a_stop(
     (place.folder / "talk.toml").write_text(AGENTS)
     chat = place.job("talk.toml", "--yes")
     gate.wait()
-    chat.send("prefer the streaming parser")
-    chat.wait("accepted", text="prefer the streaming parser")
+    chat.causes("prefer the streaming parser", "accepted", text="prefer the streaming parser")
     assert chat.signal(signal.SIGINT) == 130
     gate.open()
     again = place.job("--resume", "last", "--yes")

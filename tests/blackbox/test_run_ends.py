@@ -337,12 +337,10 @@ def test_what_is_said_at_a_question_is_refused_and_decides_nothing(place: Place)
     run = place.job("ask.toml")
     sure = run.wait("question")
     for text in ("yess", "yes", "I don't know"):
-        run.send(text)
-        refused = run.wait("rejected", text=text)
+        refused = run.causes(text, "rejected", text=text)
         assert refused["reason"] == "question_open"
         assert "with one of: yes, no, later; `/queue add TEXT`" in refused["hint"]
-    run.send(f"/answer {sure['id']} later")
-    assert run.wait("result", ok=True)["text"] == "sure: later."
+    assert run.causes(f"/answer {sure['id']} later", "result", ok=True)["text"] == "sure: later."
     name = run.wait("question")
     run.send(f"/answer {name['id']} just stop")
     assert run.wait("result", ok=True)["text"] == "name: just stop."
@@ -355,12 +353,9 @@ def test_a_message_left_in_a_succeeded_run_names_the_way_that_works(place: Place
     (place.folder / "ask.toml").write_text(CHOOSING)
     run = place.job("ask.toml")
     sure = run.wait("question")
-    run.send("/queue add for nobody")
-    run.wait("result", ok=True)
-    run.send(f"/answer {sure['id']} yes")
-    name = run.wait("question")
-    run.send(f"/answer {name['id']} it")
-    run.wait("run_ended", status="succeeded")
+    run.causes("/queue add for nobody", "result", ok=True)
+    name = run.causes(f"/answer {sure['id']} yes", "question")
+    run.causes(f"/answer {name['id']} it", "run_ended", status="succeeded")
     assert run.close() == 0
     hint = f"`steersman queue discard {run.session}`"
     assert hint in place.run("queue", "list", "--session", run.session).stdout

@@ -37,18 +37,15 @@ def scripted(place: Place) -> Place:
 def test_commands_say_the_same_everywhere(scripted: Place) -> None:
     """Typed in the chat or from another terminal, while a turn runs: one result, the same data."""
     chat = scripted.chat()
-    chat.send("work")
-    chat.wait("turn_started")
+    chat.causes("work", "turn_started")
     chat.send({"text": "one", "as": "queue"})
     for slash, words in PAIRS:
-        chat.send({"text": slash, "client_id": slash})
-        typed = chat.wait("result", client_id=slash)
+        typed = chat.causes({"text": slash, "client_id": slash}, "result", client_id=slash)
         ran = scripted.run(*words.split(), "--json")
         assert (json.loads(ran.stdout), ran.returncode == 0) == (typed["data"], typed["ok"]), slash
     added = scripted.data("queue", "add", "two")
     chat.send({"text": "/queue add two", "client_id": "add"})
     assert added.keys() == chat.wait("result", client_id="add")["data"].keys()
     assert chat.ask("/busy")["data"] == {"ok": True, "busy_input_mode": "steer"}
-    chat.send("/stop")
-    chat.wait("turn_ended")
+    chat.causes("/stop", "turn_ended")
     chat.ask("/queue clear")

@@ -340,8 +340,7 @@ def test_a_session_of_another_machine_is_reached_too(
     place.environ[URL] = postgres_url
     serve(Text("Hello.", times=0))
     chat = place.chat()
-    chat.send("first")
-    ended = chat.wait("turn_ended")
+    ended = chat.causes("first", "turn_ended")
     place.command = FROM_ELSEWHERE
     web = served()
     said = web.ask("POST", f"sessions/{chat.session}/messages", {"text": "from afar"})
@@ -520,8 +519,7 @@ def test_a_saved_queue_that_is_resumed_is_said_once(
     """The message of a turn that a crash cut off begins a turn again: a terminal shows it once."""
     model = serve(Hang(times=1), Text("Done."))
     chat = place.chat()
-    chat.send("name the planets")
-    chat.wait("turn_started")  # the model is asked before that is on the disk
+    chat.causes("name the planets", "turn_started")  # the model is asked before that is on the disk
     model.wait_requests(1)
     chat.kill()
     served()

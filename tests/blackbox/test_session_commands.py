@@ -90,8 +90,7 @@ def test_an_imported_session_brings_no_authority(place: Place, serve, gate: Gate
     resumed.wait_text("was imported from session.json")
     assert resumed.ask("/permissions")["data"]["allowed"] == []
     assert "PWNED" not in str(resumed.ask("/goal")["data"])
-    resumed.send("go on")
-    question = resumed.wait("question")
+    question = resumed.causes("go on", "question")
     assert question["arguments"] == {"command": "touch PWNED"}
     assert resumed.ask(f"/answer {question['id']} deny")["ok"]
     resumed.wait("turn_ended")
@@ -122,13 +121,11 @@ def test_calls_are_shown_again(place: Place, serve) -> None:
     text = chat.ask("/show t1.s1.c1")["text"]
     assert text == "t1.s1.c1 read\npath: notes.txt\none\ntwo"
     assert not chat.ask("/show t9.s1.c1")["ok"]
-    chat.send("wait")
-    chat.wait("turn_started")
+    chat.causes("wait", "turn_started")
     assert chat.ask("/show last")["data"] == shown
     chat.ask("/stop")
     chat.wait("turn_ended")
-    chat.send("/compact")
-    chat.wait("compacted")
+    chat.causes("/compact", "compacted")
     chat.wait_any("result", name="compact", ok=True)
     assert chat.ask("/show last")["data"] == shown
 
@@ -153,8 +150,7 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     taken = chat.ask("/resume the first")
     assert taken["data"] == {"session": first.session, "left": here}
     assert [item["text"] for item in chat.ask("/queue")["data"]["items"]] == ["later"]
-    chat.send("who am I?")
-    chat.wait("turn_ended", session=first.session)
+    chat.causes("who am I?", "turn_ended", session=first.session)
     assert "my name is ann" in str(server.requests[-1].body["messages"])
     assert chat.close() == 0
     rows = place.data("sessions", "list")["sessions"]
@@ -171,12 +167,10 @@ def test_what_is_over_cannot_be_resumed(place: Place, serve) -> None:
     chat.ask("/queue hold")
     chat.ask("/queue add later")
     chat.ask("/queue hold")
-    chat.send("/new --yes")
-    chat.wait("session_finalized", session=first)
+    chat.causes("/new --yes", "session_finalized", session=first)
     refused = chat.ask(f"/resume {first}")
     assert (refused["ok"], f"session `{first}` is finalized" in refused["text"]) == (False, True)
-    chat.send("still here")
-    assert chat.wait("turn_ended")["session"] not in ("", first)
+    assert chat.causes("still here", "turn_ended")["session"] not in ("", first)
     assert chat.close() == 0
     ran = place.run("chat", "--resume", first, "hello")
     assert (ran.returncode, f"session `{first}` is finalized" in ran.stderr) == (2, True)
@@ -202,8 +196,7 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     chat.send({"text": "only the bright ones", "as": "steer", "user": "ann"})
     chat.wait("accepted", number=2)
     assert "It enters turn t1 at its next boundary, which waits for shell" in why("2")
-    chat.send("/smalltalk which is faster?")
-    chat.wait("accepted", number=3)
+    chat.causes("/smalltalk which is faster?", "accepted", number=3)
     chat.wait("turn_started", parent=chat.session)
     assert "The answer has not arrived yet; it never runs automatically." in why("3")
     receipt = chat.ask("/stop")["data"]["receipt"]

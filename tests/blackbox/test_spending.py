@@ -27,8 +27,7 @@ def test_a_limit_stops_and_holds_and_more_can_be_granted(place: Place, serve) ->
     assert [item["text"] for item in held["items"]] == ["three", "later"]
     chat.kill()
     again = place.chat("--continue")
-    again.send("/queue resume")
-    again.wait("error", code="limit_reached")
+    again.causes("/queue resume", "error", code="limit_reached")
     again.wait("stopped")
     assert len(server.requests) == 2
     assert again.ask("/limits more")["data"]["max_tokens"] == 14_000
@@ -62,8 +61,7 @@ def test_a_child_uses_what_its_parent_may(place: Place, serve) -> None:
         rest='[agents.scout]\nmodel = "main"\nlimits = { max_tokens = 10 }\n',
     )
     chat = place.chat("--yes")
-    chat.send("begin")
-    ended = chat.wait("child_ended")
+    ended = chat.causes("begin", "child_ended")
     assert ended["status"] == "failed"
     assert "agents.scout.limits.max_tokens: 0 of 10 tokens are used" in ended["reason"]
     chat.wait("turn_ended", status="completed", parent=None)
@@ -78,8 +76,7 @@ def test_minutes_of_a_session_are_looked_at_before_each_call(place: Place, serve
     """Work that has taken longer ends at its next model call, and says so; what waits is held."""
     server = serve(SLOW, ANSWER, rest=f"[limits]\nmax_minutes = {MINUTES}\n")
     chat = place.chat("--yes")
-    chat.send("work")
-    error = chat.wait("error", code="limit_reached")
+    error = chat.causes("work", "error", code="limit_reached")
     assert "limits.max_minutes: it has worked for" in error["text"]
     assert chat.wait("interrupted")["cause"] == "budget"
     chat.wait("stopped")
@@ -101,8 +98,7 @@ limits = {{ max_minutes = {MINUTES} }}
 """,
     )
     chat = place.chat("--yes")
-    chat.send("begin")
-    ended = chat.wait("child_ended")
+    ended = chat.causes("begin", "child_ended")
     assert ended["status"] == "failed"
     assert "agents.scout.limits.max_minutes: it has worked for" in ended["reason"]
     chat.wait("turn_ended", status="completed", parent=None)

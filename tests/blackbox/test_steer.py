@@ -42,8 +42,7 @@ def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> 
     serve(waiting(gate), Text("Noted."), top=QUEUE)
     chat = place.at_work(gate)
     for text in ("later", "focus on ownership"):
-        chat.send(text)
-        chat.wait("accepted", **{"as": "queue"})
+        chat.causes(text, "accepted", **{"as": "queue"})
     assert chat.ask("/queue steer 3")["ok"]
     assert chat.ask("/queue export saved.toml")["ok"]
     other = place.chat()
@@ -78,8 +77,7 @@ def test_steer_with_a_text_is_a_message(place: Place, serve, gate: Gate) -> None
     assert chat.wait("accepted", **{"as": "steer"})["text"] == "don't use tabs"
     gate.open()
     chat.wait("turn_ended", status="completed")
-    chat.send("/steer hello")
-    chat.wait("accepted", **TURN, text="hello")
+    chat.causes("/steer hello", "accepted", **TURN, text="hello")
     chat.wait("turn_ended", status="completed")
     assert not chat.ask("/steer")["ok"]
     assert chat.close() == 0
@@ -105,8 +103,7 @@ def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None
     """A steer that was not taken in yet becomes the next turn; a second undo finds nothing."""
     server = serve(waiting(gate), Text("Done."), top='busy_input_mode = "steer"')
     chat = place.at_work(gate)
-    chat.send("use tabs")
-    chat.wait("accepted", **{"as": "steer"})
+    chat.causes("use tabs", "accepted", **{"as": "steer"})
     assert chat.ask("/undo")["text"] == "#2 waits in the queue instead."
     assert not chat.ask("/undo")["ok"]
     gate.open()
@@ -122,8 +119,7 @@ def test_undo_calls_a_stop_off_that_waits_for_a_tool(place: Place, serve, gate: 
     """With `interrupt_at = "boundary"`, undone while the tool runs, it stops nothing and waits."""
     server = serve(waiting(gate), Text("Done."), top='interrupt_at = "boundary"')
     chat = place.at_work(gate)
-    chat.send("stop")
-    chat.wait("accepted", **{"as": "interrupt"})
+    chat.causes("stop", "accepted", **{"as": "interrupt"})
     chat.wait("notice", text="Stopping after shell")
     result = chat.ask("/undo")
     assert (result["ok"], result["data"]["offered"]) == (True, None)
@@ -149,8 +145,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
     server = serve(waiting(gate), stays, Text("Done."))
     chat = place.at_work(gate)
     assert chat.ask("/busy interrupt")["ok"]
-    chat.send(said)
-    chat.wait("stopped")
+    chat.causes(said, "stopped")
     if said != "stop":
         chat.wait("tool_started")
     result = chat.ask("/undo")
@@ -176,8 +171,7 @@ def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate
     gate.open()
     chat.wait("steered")
     chat.wait("tool_started")
-    chat.send("stop")
-    chat.wait("stopped")
+    chat.causes("stop", "stopped")
     found = {receipt["id"]: receipt for receipt in chat.ask("/receipts")["data"]["receipts"]}
     states = {row["text"]: row["state"] for row in found.values() if row["kind"] == "message"}
     assert states == {
@@ -202,8 +196,7 @@ def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:
     server = serve(waiting(gate), Text("Noted."), top='busy_input_mode = "steer"')
     chat = place.at_work(gate)
     for user, text in (("ann", "use tabs"), ("bob", "no emoji"), ("ann", "and tests")):
-        chat.send({"text": text, "user": user})
-        chat.wait("accepted", **{"as": "steer"})
+        chat.causes({"text": text, "user": user}, "accepted", **{"as": "steer"})
     gate.open()
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
@@ -281,8 +274,7 @@ def test_a_steer_into_a_turn_that_fails_is_the_next_turn(place: Place, serve, ga
     chat = place.at_work(gate)
     gate.open()
     server.wait_requests(2)
-    chat.send({"text": "use tabs", "as": "steer"})
-    item = chat.wait("accepted", **{"as": "steer"})["id"]
+    item = chat.causes({"text": "use tabs", "as": "steer"}, "accepted", **{"as": "steer"})["id"]
     chat.wait("turn_ended", status="failed")
     assert chat.wait("turn_started")["item"] == item
     chat.wait("turn_ended", status="completed")

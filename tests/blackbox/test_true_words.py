@@ -25,8 +25,7 @@ def test_a_stop_amid_a_command_says_that_it_may_have_changed_more(
     """The turn's end names what was written, though the command has not ended yet."""
     serve(writes_and_waits(gate))
     chat = place.at_work(gate)
-    chat.send("/stop")
-    facts = chat.wait("turn_ended")["facts"]
+    facts = chat.causes("/stop", "turn_ended")["facts"]
     assert facts["text"] == "Changed: a.txt (new); commands may have changed more."
 
 
@@ -35,8 +34,7 @@ def test_stop_and_revert_with_a_slash(place: Place, serve: Any, gate: Gate, word
     """It means what the words mean without one, and names the turn and its files."""
     serve(writes_and_waits(gate))
     chat = place.at_work(gate)
-    chat.send(words)
-    assert sorted(chat.wait("reverted")["restored"]) == ["a.txt", "b.txt"]
+    assert sorted(chat.causes(words, "reverted")["restored"]) == ["a.txt", "b.txt"]
     assert not (place.folder / "a.txt").exists()
 
 
@@ -52,10 +50,8 @@ def test_what_a_resumed_turn_changed_is_what_a_revert_takes_back(
     """Line, `/diff` and `/revert` are about all of the work, except what was taken back."""
     serve(writes_and_waits(gate), written("c.txt"), Text("Done."))
     chat = place.at_work(gate)
-    chat.send(stop)
-    chat.wait("turn_ended", status="interrupted")
-    chat.send("/queue resume")
-    facts = chat.wait("turn_ended", status="completed")["facts"]
+    chat.causes(stop, "turn_ended", status="interrupted")
+    facts = chat.causes("/queue resume", "turn_ended", status="completed")["facts"]
     named = [file["path"] for file in facts["changed"]]
     assert named == [name for name in (*left, "c.txt") if name != "b.txt"]
     data = chat.ask("/diff")["data"]
@@ -101,8 +97,7 @@ def test_what_was_said_last_is_shown_in_the_persons_words(
     """Not in those of the model, which is also told of a revert and of an interruption."""
     serve(writes_and_waits(gate), Text("Done."), Text("Hi."))
     chat = place.at_work(gate, "work on it")
-    chat.send("stop and revert")
-    chat.wait("reverted")
+    chat.causes("stop and revert", "reverted")
     chat.completes("/queue resume 1")
     assert chat.close() == 0
     other = place.chat()
@@ -117,8 +112,7 @@ def test_what_another_session_kept_is_named_after_a_message(
     """The commands of the notice mean this session by then, and say where the other queue is."""
     serve(writes_and_waits(gate), Text("Hi."))
     lost = place.at_work(gate)
-    lost.send({"text": "then this", "as": "queue"})
-    lost.wait("accepted", text="then this")
+    lost.causes({"text": "then this", "as": "queue"}, "accepted", text="then this")
     lost.kill()
     chat = place.chat()
     chat.completes("hello")

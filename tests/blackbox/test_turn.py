@@ -168,8 +168,7 @@ def test_every_turn_appends_to_what_the_model_has_seen(place: Place, serve) -> N
     (place.folder / "notes.txt").write_text("hello\n")
     chat = place.chat("first")
     chat.wait("turn_ended")
-    chat.send("second")
-    chat.wait("turn_started")
+    chat.causes("second", "turn_started")
     chat.completes({"text": "be brief", "as": "steer"})
     assert chat.close() == 0
     later = place.chat("--continue")

@@ -105,8 +105,7 @@ def test_a_steer_is_taken_back(place: Place, serve, gate: Gate) -> None:
     """The message waits in the queue instead."""
     serve(Tools([gate.call]), Text("Done."))
     chat = place.at_work(gate, "begin")
-    chat.send({"text": "use tabs", "as": "steer"})
-    number = chat.wait("accepted", text="use tabs")["number"]
+    number = chat.causes({"text": "use tabs", "as": "steer"}, "accepted", text="use tabs")["number"]
     assert place.data("sessions", "undo", chat.session)["number"] == number
     assert [item["state"] for item in chat.ask("/queue")["data"]["items"]] == ["running", "pending"]
     gate.open()

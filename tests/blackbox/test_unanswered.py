@@ -41,10 +41,8 @@ def test_it_goes_on_after_what_was_interrupted(place: Place, serve) -> None:
     chat = place.chat()
     chat.send("the first")
     server.wait_requests(1)
-    chat.send("/stop")
-    chat.wait("turn_ended", status="interrupted")
-    chat.send("the second")
-    chat.wait("turn_ended", status="failed", resumable=2)
+    chat.causes("/stop", "turn_ended", status="interrupted")
+    chat.causes("the second", "turn_ended", status="failed", resumable=2)
     assert chat.ask("/queue resume")["text"] == "Restored 2 items. Processing #1..."
     chat.wait("answer", text="First.")
     chat.wait("answer", text="Second.")
@@ -55,8 +53,7 @@ def test_it_ends_with_the_next_turn(place: Place, serve) -> None:
     """Who says it again, or something else, is not asked about it any more."""
     serve(DEAD, Text("Hello."))
     chat = place.chat()
-    chat.send("hi")
-    chat.wait("turn_ended", status="failed", resumable=1)
+    chat.causes("hi", "turn_ended", status="failed", resumable=1)
     chat.completes("hi again")
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
 
@@ -65,8 +62,7 @@ def test_it_can_be_dropped(place: Place, serve) -> None:
     """By its number, or with everything that is saved."""
     serve(DEAD)
     chat = place.chat()
-    chat.send("hi")
-    chat.wait("turn_ended", status="failed")
+    chat.causes("hi", "turn_ended", status="failed")
     assert chat.ask("/queue pop 1")["ok"]
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
 

@@ -141,8 +141,7 @@ def test_an_untrusted_folder_decides_nothing(place: Place, serve: Any) -> None:
         assert f"`{name}" in said
     rules = chat.ask("/permissions")["data"]["rules"]
     assert [rule for rule in rules if (rule["tool"], rule["do"]) == ("*", "allow")] == []
-    chat.send("/hello")
-    chat.wait("rejected", reason="unknown_command")
+    chat.causes("/hello", "rejected", reason="unknown_command")
     assert chat.close() == 0
     (request,) = model.requests
     assert "thief" not in str(request.body.get("tools"))

@@ -505,10 +505,14 @@ class Heard:
             self._mark = self._words = 0
             self._results = [result for result in self._results if result in self.events]
 
+    def causes(self, text: str | Event, kind: str, /, **fields: Any) -> Event:
+        """Say something, and return the next event of a kind whose fields are these."""
+        self.send(text)
+        return self.wait(kind, **fields)
+
     def completes(self, text: str | Event) -> Event:
         """Say something, and return the end of its turn, which has to be completed."""
-        self.send(text)
-        return self.wait("turn_ended", status="completed")
+        return self.causes(text, "turn_ended", status="completed")
 
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result.
