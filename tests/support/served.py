@@ -62,19 +62,16 @@ class Served:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Answer:
         """Send a request; a path without a leading slash is one of the interface."""
-        connection = self._connection()
-        try:
-            data = None if body is None else json.dumps(body)
-            bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-            place = path if path.startswith("/") else f"/api/v1/{path}"
+        data = None if body is None else json.dumps(body)
+        bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        place = path if path.startswith("/") else f"/api/v1/{path}"
+        with closing(self._connection()) as connection:
             connection.request(method, place, data, bearer | (headers or {}))
             answer = connection.getresponse()
             said = answer.read()
-            is_json = "json" in (answer.getheader("content-type") or "")
-            found = json.loads(said) if is_json else said.decode()
-            return Answer(answer.status, found, {k.lower(): v for k, v in answer.getheaders()})
-        finally:
-            connection.close()
+        is_json = "json" in (answer.getheader("content-type") or "")
+        found = json.loads(said) if is_json else said.decode()
+        return Answer(answer.status, found, {k.lower(): v for k, v in answer.getheaders()})
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._trusted is None:
@@ -89,26 +86,12 @@ class Served:
 
     def events(self, session: str, after: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the ids and the events of a session's stream; an id is empty where there is none."""
-        connection = self._connection()
         headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": str(after)}
-        connection.request("GET", f"/api/v1/sessions/{session}/events", headers=headers)
-        answer = connection.getresponse()
-        assert answer.status == 200, answer.read()
-        name = ""
-        try:
-            while line := answer.readline():
-                field, _, value = line.decode().rstrip("\r\n").partition(": ")
-                if field == "id":
-                    name = value
-                elif field == "data":
-                    event = json.loads(value)
-                elif not field and value == "" and line in (b"\n", b"\r\n"):
-                    if "event" in locals():
-                        yield name, event
-                        name = ""
-                        del event
-        finally:
-            connection.close()
+        with closing(self._connection()) as connection:
+            connection.request("GET", f"/api/v1/sessions/{session}/events", headers=headers)
+            answer = connection.getresponse()
+            assert answer.status == 200, answer.read()
+            yield from _streamed(answer)
 
     def until(self, session: str, kind: str, after: int = 0) -> list[dict[str, Any]]:
         """Return the events of a session after an entry, up to the next one of a kind."""
@@ -142,6 +125,21 @@ class Served:
             return self.program.communicate(timeout=seconds(60))[1]
         finally:
             self.program.kill()
+
+
+def _streamed(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Event]]:
+    """Yield the ids and the events of a stream; an id is empty where there is none."""
+    number = ""
+    event: Event | None = None
+    while line := answer.readline():
+        field, _, value = line.decode().rstrip("\r\n").partition(": ")
+        if field == "id":
+            number = value
+        elif field == "data":
+            event = json.loads(value)
+        elif line in (b"\n", b"\r\n") and event is not None:
+            yield number, event
+            number, event = "", None
 
 
 class Followed(Heard):
@@ -217,17 +215,9 @@ class Follower(threading.Thread):
             answer = self._connection.getresponse()
             if answer.status != 200:
                 return
-            number, told = "", list[dict[str, Any]]()
-            event: dict[str, Any] | None = None
-            while line := answer.readline():
-                field, _, value = line.decode().rstrip("\r\n").partition(": ")
-                if field == "id":
-                    number = value
-                elif field == "data":
-                    event = json.loads(value)
-                elif line in (b"\n", b"\r\n") and event is not None:
-                    self._take(number, event, told)
-                    number, event = "", None
+            told = list[dict[str, Any]]()
+            for number, event in _streamed(answer):
+                self._take(number, event, told)
 
     def _take(self, number: str, event: dict[str, Any], told: list[dict[str, Any]]) -> None:
         if event["type"] == "accepted" and event.get("text"):
