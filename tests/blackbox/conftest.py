@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from support import patience
 from support.changes import is_touched
 from support.driver import Gate, Place
 from support.echo import ECHO
-from support.model_server import Behaviour, ModelServer
+from support.model_server import ModelServer
 
 Serve = Callable[..., ModelServer]
 NIGHTLY = pytest.mark.nightly
@@ -86,19 +88,20 @@ def place(tmp_path: Path, echoed: str, monkeypatch: pytest.MonkeyPatch) -> Gener
 
 @pytest.fixture
 def serve(place: Place) -> Generator[Serve]:
-    """Start a model server with these behaviours, and configure it as the place's only model."""
-    servers: list[ModelServer] = []
+    """Start a model server, and configure it as the place's only model.
 
-    def start(*behaviours: Behaviour, **settings: str) -> ModelServer:
-        server = ModelServer(behaviours)
-        servers.append(server)
-        place.configure(server.base_url, **settings)
-        return server
+    Given are its behaviours, or a function that chooses one for each request.
+    """
+    with ExitStack() as servers:
 
-    yield start
-    place.close()
-    for server in servers:
-        server.close()
+        def start(*minds: Any, **settings: str) -> ModelServer:
+            mind = minds[0] if minds and callable(minds[0]) else minds
+            server = servers.enter_context(ModelServer(mind))
+            place.configure(server.base_url, **settings)
+            return server
+
+        yield start
+        place.close()
 
 
 @pytest.fixture
@@ -115,20 +118,22 @@ def start(place: Place, request: pytest.FixtureRequest) -> Generator[Start]:
 
     When the test has passed, its journals have in them what the table of transitions says.
     """
-    servers: list[ModelServer] = []
+    with ExitStack() as servers:
 
-    def begin(
-        agent: object, judge: object, goals: str = "", rest: str = ""
-    ) -> tuple[ModelServer, ...]:
-        pause = "" if "backoff " in goals else "backoff = 0.0"
-        for mind in (agent, judge):
-            servers.append(ModelServer(mind if callable(mind) else [mind]))
-        place.configure(
-            servers[0].base_url,
-            rest=f"""
+        def begin(
+            agent: Any, judge: Any, goals: str = "", rest: str = ""
+        ) -> tuple[ModelServer, ...]:
+            pause = "" if "backoff " in goals else "backoff = 0.0"
+            started = [
+                servers.enter_context(ModelServer(mind if callable(mind) else [mind]))
+                for mind in (agent, judge)
+            ]
+            place.configure(
+                started[0].base_url,
+                rest=f"""
 [models.judge]
 provider = "openai"
-base_url = "{servers[1].base_url}"
+base_url = "{started[1].base_url}"
 model = "judge-model"
 [agents.judge]
 model = "judge"
@@ -136,12 +141,10 @@ model = "judge"
 {pause}
 {goals}
 {rest}""",
-        )
-        return tuple(servers)
+            )
+            return tuple(started)
 
-    yield begin
-    place.close()
-    for server in servers:
-        server.close()
+        yield begin
+        place.close()
     promised = {move for move, test in REACHED.items() if test == request.node.originalname}
     assert not promised or promised <= moves_in(place)

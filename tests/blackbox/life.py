@@ -8,17 +8,15 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from blackbox.talk import behaviours, converse
 from support.driver import Chat, Gate, Place
-from support.model_server import Behaviour, ModelServer, Recorded
+from support.model_server import Mind, ModelServer
 
 __all__ = ["COMMIT", "IS_WHOLE", "STRACE", "Life", "Point", "calls_of"]
 
-Mind = Sequence[Behaviour] | Callable[[Recorded], Behaviour]
 STRACE = shutil.which("strace")
 IS_WHOLE = os.environ.get("STEERSMAN_SWEEP") == "all"
 CALLS = "write,pwrite64,fsync,fdatasync,ftruncate,rename,unlink,unlinkat,mkdir,mkdirat"

@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from blackbox.judged import Start
 from support.driver import Place
-from support.model_server import ModelServer, Text, Tools
+from support.model_server import Text, Tools
 
 GOAL = "all steps are done"
 OF_FAMILY = ("subagent_start", "subagent_end")
@@ -68,7 +69,7 @@ def test_hooks_get_events_of_subagents_once(place: Place, serve, tmp_path: Path)
     assert all(starts[name]["seq"] < ends[name]["seq"] for name in starts)
 
 
-def test_hooks_get_the_end_of_a_goal_once(place: Place, tmp_path: Path) -> None:
+def test_hooks_get_the_end_of_a_goal_once(place: Place, start: Start, tmp_path: Path) -> None:
     """One that is done, one that can't be, one that a person pauses, then drops: each told once."""
     log = tmp_path / "log"
     verdicts = iter(["done", "impossible"])
@@ -77,30 +78,17 @@ def test_hooks_get_the_end_of_a_goal_once(place: Place, tmp_path: Path) -> None:
         return Text(json.dumps({"verdict": next(verdicts, "continue"), "reason": "because"}))
 
     steps = itertools.count()
-    agent, judging = ModelServer(lambda _: Text(f"step {next(steps)}")), ModelServer(judge)
-    rest = f"""[models.judge]
-provider = "openai"
-base_url = "{judging.base_url}"
-model = "judge"
-[agents.judge]
-model = "judge"
-"""
-    try:
-        place.configure(agent.base_url, rest=rest + keep(log, *OF_GOALS))
-        chat = place.chat()
-        chat.ask(f"/goal {GOAL}")
-        chat.wait("goal", state="achieved")
-        chat.ask("/goal clear")  # there is none any more: nobody is told anything
-        chat.ask("/goal fly to the moon")
-        chat.wait("goal", state="impossible")
-        chat.ask("/goal count for ever")
-        assert chat.ask("/goal pause")["data"]["state"] == "paused"
-        chat.ask("/goal clear")
-        assert chat.close() == 0
-    finally:
-        place.close()
-        agent.close()
-        judging.close()
+    start(lambda _: Text(f"step {next(steps)}"), judge, rest=keep(log, *OF_GOALS))
+    chat = place.chat()
+    chat.ask(f"/goal {GOAL}")
+    chat.wait("goal", state="achieved")
+    chat.ask("/goal clear")  # there is none any more: nobody is told anything
+    chat.ask("/goal fly to the moon")
+    chat.wait("goal", state="impossible")
+    chat.ask("/goal count for ever")
+    assert chat.ask("/goal pause")["data"]["state"] == "paused"
+    chat.ask("/goal clear")
+    assert chat.close() == 0
     heard = [(event["event"], event["text"], event["state"]) for event in told(log)]
     assert heard == [
         ("goal_achieved", GOAL, "achieved"),

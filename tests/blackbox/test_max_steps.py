@@ -24,22 +24,18 @@ def works(steps: int):
 
 
 @pytest.fixture
-def limited(place: Place):
+def limited(place: Place, serve):
     """Configure an agent that may make two model calls, of so many that it wants to make."""
-    servers: list[ModelServer] = []
 
     def start(steps: int) -> ModelServer:
-        servers.append(ModelServer(works(steps)))
-        place.configure(servers[0].base_url)
+        server = serve(works(steps))
         config = place.home / "config.toml"
         config.write_text(
             config.read_text().replace("[agents.assistant]", f"[agents.assistant]\n{STEPS}")
         )
-        return servers[0]
+        return server
 
-    yield start
-    for server in servers:
-        server.close()
+    return start
 
 
 def test_a_person_is_asked_and_the_turn_goes_on(place: Place, limited) -> None:

@@ -1,12 +1,12 @@
 """A turn that repeats itself: the model is told, a person is asked, and the turn ends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
 import pytest
 from support.driver import Place
-from support.model_server import ModelServer, Recorded, Text, Tools, shell
+from support.model_server import Recorded, Text, Tools, shell
 
 WRONG = {"tool": "read", "arguments": {"path": "notes.tx"}}
 LOOPS: dict[str, list[dict[str, Any]]] = {
@@ -27,26 +27,11 @@ def looping(calls: list[dict[str, Any]]) -> Callable[[Recorded], Text | Tools]:
     return lambda request: Tools([next(said)])
 
 
-@pytest.fixture
-def model(place: Place) -> Iterator[Callable[..., ModelServer]]:
-    """Start a model that behaves as it is told."""
-    servers: list[ModelServer] = []
-
-    def start(behave: Callable[[Recorded], Text | Tools], **more: Any) -> ModelServer:
-        servers.append(ModelServer(behave))
-        place.configure(servers[-1].base_url, **more)
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
-
-
 @pytest.mark.parametrize("shape", LOOPS)
-def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) -> None:
+def test_a_loop_ends_where_nobody_can_be_asked(place: Place, serve, shape: str) -> None:
     """Told once, with the evidence; after six repetitions it ends, and can be resumed."""
     calls = LOOPS[shape]
-    server = model(looping(calls))
+    server = serve(looping(calls))
     ran = place.run("chat", "--yes", "go")
     assert ran.returncode == 3
     assert "No progress" in ran.stderr
@@ -61,9 +46,9 @@ def test_a_loop_ends_where_nobody_can_be_asked(place: Place, model, shape: str) 
     assert row["interrupted"] == 1
 
 
-def test_a_person_is_asked(place: Place, model) -> None:
+def test_a_person_is_asked(place: Place, serve) -> None:
     """`allow` lets it try as often again, `deny` ends the turn; `explain` names the row."""
-    server = model(looping([WRONG]))
+    server = serve(looping([WRONG]))
     chat = place.chat()
     told = chat.causes("go", "no_progress", did="told")
     assert (told["kind"], told["streak"]) == ("calls", 3)
@@ -82,40 +67,40 @@ def test_a_person_is_asked(place: Place, model) -> None:
     assert "cancel-all" in place.run("routes", "explain", "--cause", "no_progress").stdout
 
 
-def test_always_lets_a_turn_repeat_itself(place: Place, model) -> None:
+def test_always_lets_a_turn_repeat_itself(place: Place, serve) -> None:
     """A person who wants the repetitions is asked once."""
     number = iter(range(100))
 
     def behave(request: Recorded) -> Text | Tools:
         return Tools([WRONG]) if next(number) < 12 else Text("Enough.")
 
-    model(behave)
+    serve(behave)
     chat = place.chat("go")
     chat.answer(chat.wait("question"), "always")
     chat.wait("turn_ended", status="completed")
     assert len(chat.seen("question")) == 1
 
 
-def test_a_told_model_that_changes_its_way_goes_on(place: Place, model) -> None:
+def test_a_told_model_that_changes_its_way_goes_on(place: Place, serve) -> None:
     """The remark is all that happens."""
 
     def behave(request: Recorded) -> Text | Tools:
         return Text("It is not there.") if "[No progress]" in request.prompt else Tools([WRONG])
 
-    server = model(behave)
+    server = serve(behave)
     ran = place.run("chat", "--yes", "go")
     assert (ran.returncode, ran.stdout) == (0, "It is not there.\n")
     assert len(server.requests) == 4
 
 
-def test_the_bounds_are_settings(place: Place, model) -> None:
+def test_the_bounds_are_settings(place: Place, serve) -> None:
     """`[progress]` says after how many repetitions what happens."""
-    server = model(looping([WRONG]), top="[progress]\ntell = 2\nask = 2\nend = 2\nperiod = 1\n")
+    server = serve(looping([WRONG]), top="[progress]\ntell = 2\nask = 2\nend = 2\nperiod = 1\n")
     assert place.run("chat", "--yes", "go").returncode == 3
     assert len(server.requests) == 2
 
 
-def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model) -> None:
+def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, serve) -> None:
     """The model is told, and the person reads the facts at the end of the turn."""
     (place.folder / "a.txt").write_text("one\n")
     said = iter(
@@ -125,7 +110,7 @@ def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model)
             Text("Done."),
         )
     )
-    server = model(lambda request: next(said))
+    server = serve(lambda request: next(said))
     chat = place.chat("--yes", "fix it")
     chat.wait_text("does not fit the facts")
     facts = chat.wait("turn_ended", status="completed")["facts"]
@@ -134,7 +119,7 @@ def test_a_claim_that_contradicts_the_facts_is_doubted_once(place: Place, model)
     assert len(server.requests) == 3
 
 
-def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
+def test_the_facts_name_files_and_a_failed_command(place: Place, serve) -> None:
     """Printed to standard error by a one-shot."""
     said = iter(
         (
@@ -143,7 +128,7 @@ def test_the_facts_name_files_and_a_failed_command(place: Place, model) -> None:
             Text("It fails."),
         )
     )
-    model(lambda request: next(said))
+    serve(lambda request: next(said))
     ran = place.run("chat", "--yes", "go")
     changed = "Changed: a.txt (new); commands may have changed more."
     assert f"{changed} The last command failed, exit 3: exit 3" in ran.stderr

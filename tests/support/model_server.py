@@ -74,6 +74,7 @@ __all__ = [
     "Door",
     "Endless",
     "Hang",
+    "Mind",
     "ModelServer",
     "Raw",
     "Recorded",
@@ -121,12 +122,16 @@ class Recorded:
         return ""
 
 
+Mind = Sequence[Behaviour] | Callable[[Recorded], Behaviour]
+"""What a model does: behaviours in their order, or one for each request."""
+
+
 class ModelServer:
     """Serves on 127.0.0.1 until closed; a context manager."""
 
     def __init__(
         self,
-        behaviours: "Sequence[Behaviour] | Callable[[Recorded], Behaviour]" = (),
+        behaviours: Mind = (),
         port: int = 0,
         model: str = "test-model",
         window: int = 0,
