@@ -8,11 +8,6 @@ QUEUE = 'busy_input_mode = "queue"'
 TURN = {"as": "turn"}
 
 
-def waiting(gate: Gate) -> Tools:
-    """Answer the first request with a tool call that waits for the gate."""
-    return shell(gate.command)
-
-
 def last_message(server: ModelServer, request: int) -> str:
     """Return how a request's conversation ends."""
     said = server.requests[request].body["messages"][-1]
@@ -22,7 +17,7 @@ def last_message(server: ModelServer, request: int) -> str:
 
 def test_a_queued_message_names_its_sender(place: Place, serve, gate: Gate) -> None:
     """The model, the queue, the acknowledgement and the receipts say who it is, if not the owner."""
-    server = serve(waiting(gate), Text("Noted."), top=QUEUE)
+    server = serve(shell(gate.command), Text("Noted."), top=QUEUE)
     chat = place.at_work(gate)
     chat.send({"text": "also tabs", "user": "ann"})
     ack = chat.wait("accepted", **{"as": "queue"})["ack_text"]
@@ -39,7 +34,7 @@ def test_a_queued_message_names_its_sender(place: Place, serve, gate: Gate) -> N
 
 def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> None:
     """Its turn is not where it is imported: it is a message there, and the answer says so."""
-    serve(waiting(gate), Text("Noted."), top=QUEUE)
+    serve(shell(gate.command), Text("Noted."), top=QUEUE)
     chat = place.at_work(gate)
     for text in ("later", "focus on ownership"):
         chat.causes(text, "accepted", **{"as": "queue"})
@@ -55,7 +50,7 @@ def test_an_imported_steer_says_what_it_was(place: Place, serve, gate: Gate) -> 
 
 def test_with_nothing_running_a_waiting_message_runs(place: Place, serve, gate: Gate) -> None:
     """There is no turn to steer: the message runs at once, and what is held stays held."""
-    server = serve(waiting(gate), Text("Done."), top=QUEUE)
+    server = serve(shell(gate.command), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
     chat.send("before", "later", "/stop")
     chat.wait("stopped")
@@ -71,7 +66,7 @@ def test_with_nothing_running_a_waiting_message_runs(place: Place, serve, gate: 
 
 def test_steer_with_a_text_is_a_message(place: Place, serve, gate: Gate) -> None:
     """`/steer TEXT` is accepted as a steer in every mode, and as a turn at rest."""
-    server = serve(waiting(gate), Text("Done."), top=QUEUE)
+    server = serve(shell(gate.command), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
     chat.send("/steer don't use tabs")
     assert chat.wait("accepted", **{"as": "steer"})["text"] == "don't use tabs"
@@ -89,7 +84,7 @@ def test_the_busy_mode_is_chosen_for_the_session(
     place: Place, serve, gate: Gate, mode: str
 ) -> None:
     """`/busy MODE` decides about the next message, and is still in force after a kill."""
-    serve(waiting(gate), Text("Done."), top=QUEUE)
+    serve(shell(gate.command), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
     assert chat.ask(f"/busy {mode}")["data"]["busy_input_mode"] == mode
     assert not chat.ask("/busy sideways")["ok"]
@@ -101,7 +96,7 @@ def test_the_busy_mode_is_chosen_for_the_session(
 
 def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None:
     """A steer that was not taken in yet becomes the next turn; a second undo finds nothing."""
-    server = serve(waiting(gate), Text("Done."), top='busy_input_mode = "steer"')
+    server = serve(shell(gate.command), Text("Done."), top='busy_input_mode = "steer"')
     chat = place.at_work(gate)
     chat.causes("use tabs", "accepted", **{"as": "steer"})
     assert chat.ask("/undo")["text"] == "#2 waits in the queue instead."
@@ -117,7 +112,7 @@ def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None
 
 def test_undo_calls_a_stop_off_that_waits_for_a_tool(place: Place, serve, gate: Gate) -> None:
     """With `interrupt_at = "boundary"`, undone while the tool runs, it stops nothing and waits."""
-    server = serve(waiting(gate), Text("Done."), top='interrupt_at = "boundary"')
+    server = serve(shell(gate.command), Text("Done."), top='interrupt_at = "boundary"')
     chat = place.at_work(gate)
     chat.causes("stop", "accepted", **{"as": "interrupt"})
     chat.wait("notice", text="Stopping after shell")
@@ -142,7 +137,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
 ) -> None:
     """The message waits behind the stopped turn, which resume goes on with; nothing is lost."""
     stays = shell("sleep 600", match="zod", times=1)
-    server = serve(waiting(gate), stays, Text("Done."))
+    server = serve(shell(gate.command), stays, Text("Done."))
     chat = place.at_work(gate)
     assert chat.ask("/busy interrupt")["ok"]
     chat.causes(said, "stopped")
@@ -163,7 +158,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
 
 def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate) -> None:
     """Messages and interrupts can be followed: taken in where, killed what, kept what."""
-    serve(waiting(gate), waiting(gate), Text("Done."), top=QUEUE)
+    serve(shell(gate.command), shell(gate.command), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
     chat.send("/steer use tabs", "later", "gone")
     chat.wait("accepted", text="gone")
@@ -193,7 +188,7 @@ def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate
 
 def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:
     """What waits enters as one user message, in order, each under its sender's name."""
-    server = serve(waiting(gate), Text("Noted."), top='busy_input_mode = "steer"')
+    server = serve(shell(gate.command), Text("Noted."), top='busy_input_mode = "steer"')
     chat = place.at_work(gate)
     for user, text in (("ann", "use tabs"), ("bob", "no emoji"), ("ann", "and tests")):
         chat.causes({"text": text, "user": user}, "accepted", **{"as": "steer"})
@@ -213,7 +208,7 @@ def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:
 def test_the_model_hands_a_message_back(place: Place, serve, gate: Gate) -> None:
     """`defer` makes it the next turn, before what waits; it needs no permission, the receipt tells."""
     server = serve(
-        waiting(gate),
+        shell(gate.command),
         Tools([{"tool": "defer", "arguments": {"why": "the file is done"}}]),
         Text("Done."),
         top=f'{QUEUE}\n[permissions]\nrules = [{{ tool = "shell", do = "allow" }}]',
@@ -252,7 +247,7 @@ def test_without_the_tool_nothing_is_said_of_it(place: Place, serve) -> None:
 
 def test_the_same_text_three_times_is_three_steers(place: Place, serve, gate: Gate) -> None:
     """Who says a thing again means it: each has an id of its own, and all enter together, in order."""
-    server = serve(waiting(gate), Text("Noted."))
+    server = serve(shell(gate.command), Text("Noted."))
     chat = place.at_work(gate)
     said = ["use tabs", "use tabs", "no trailing spaces", "use tabs"]
     chat.send(*({"text": text, "as": "steer"} for text in said))
@@ -270,7 +265,7 @@ def test_the_same_text_three_times_is_three_steers(place: Place, serve, gate: Ga
 def test_a_steer_into_a_turn_that_fails_is_the_next_turn(place: Place, serve, gate: Gate) -> None:
     """A turn whose model fails while a steer waits requeues it; it runs once, automatically."""
     broken = Status(401, {"error": {"message": "bad key"}}, pause=0.5)
-    server = serve(waiting(gate), broken, Text("Noted."))
+    server = serve(shell(gate.command), broken, Text("Noted."))
     chat = place.at_work(gate)
     gate.open()
     server.wait_requests(2)

@@ -288,7 +288,7 @@ model = "main"
                 end(pid)
             survivors = wait_gone(found)
         for chat in self.chats:
-            chat.abandon()
+            chat.kill()
 
 
 class _Process(NamedTuple):
@@ -650,7 +650,7 @@ class Chat(Heard):
         return self.ended()
 
     def kill(self) -> None:
-        """End it by SIGKILL and wait for that."""
+        """End it by SIGKILL and wait for that. Idempotent."""
         self.process.kill()
         self.ended()
 
@@ -669,15 +669,6 @@ class Chat(Heard):
             thread.join(seconds(WAIT))
         self._shut()
         return code
-
-    def abandon(self) -> None:
-        """End it in any way; nothing that it started holds its pipes any more."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        for thread in self._threads:
-            thread.join(seconds(WAIT))
-        self._shut()
 
     def _shut(self) -> None:
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):

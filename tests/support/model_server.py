@@ -330,11 +330,14 @@ class _Talk(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _stream(self, events: Iterator[str], pause: float) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        self._begin("text/event-stream")
+        self._send(events, pause)
+
+    def _begin(self, kind: str, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        self._send(events, pause)
 
     def _send(self, events: Iterator[str], pause: float) -> None:
         for event in events:
@@ -343,10 +346,7 @@ class _Talk(BaseHTTPRequestHandler):
 
     def _raw(self, what: Raw) -> None:
         body = what.body.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", what.content_type)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+        self._begin(what.content_type)
         places = [0, *what.splits, len(body)]
         for start, end in itertools.pairwise(places):
             self._wait(0.005 if start else 0)
@@ -357,10 +357,7 @@ class _Talk(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _flood(self, what: Endless) -> None:
-        self.send_response(what.status)
-        self.send_header("Content-Type", what.content_type)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+        self._begin(what.content_type, what.status)
         for piece in itertools.chain([what.start], itertools.repeat(what.piece)):
             if piece:
                 self._chunk(piece.encode())
