@@ -18,6 +18,7 @@ from support.changes import is_touched
 from support.driver import Gate, Place
 from support.echo import ECHO
 from support.model_server import ModelServer
+from support.served import Served
 
 Serve = Callable[..., ModelServer]
 NIGHTLY = pytest.mark.nightly
@@ -102,6 +103,25 @@ def serve(place: Place) -> Generator[Serve]:
 
         yield start
         place.close()
+
+
+@pytest.fixture
+def served(place: Place) -> Generator[Callable[..., Served]]:
+    """Start programs that serve the place, and end them; none of them may complain."""
+    with ExitStack() as after:
+
+        def start(*options: str) -> Served:
+            one = Served(place, *options)
+            one.pair(f"test{len(one.place.processes())}-{one.program.pid}")
+
+            def close() -> None:
+                said = one.close()
+                assert "Traceback" not in said, said
+
+            after.callback(close)
+            return one
+
+        yield start
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """A session carries what it is made of: its model, its mode, its agent; any interface takes it up."""
 
 import asyncio
-from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
 from support.driver import Chat, Place
@@ -30,20 +29,6 @@ def two(place: Place) -> Place:
         (place.home / f"{name}.toml").write_text(f'[[answer]]\ntext = "I am the {name}."\n')
     (place.home / "config.toml").write_text(TWO.format(home=place.home))
     return place
-
-
-@pytest.fixture
-def served(place: Place) -> Generator[Start]:
-    """Start programs that serve the place, and end them."""
-    with ExitStack() as after:
-
-        def start() -> Served:
-            one = Served(place)
-            one.pair(f"test{one.program.pid}")
-            after.callback(one.close)
-            return one
-
-        yield start
 
 
 def begun(place: Place, how: str, served: Start | None) -> str:

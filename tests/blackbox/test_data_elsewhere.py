@@ -4,7 +4,6 @@ Each test also runs against an echo of each command that it names, and has to fa
 """
 
 import json
-import sqlite3
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -105,10 +104,7 @@ def test_an_old_session_is_pruned_restored_and_emptied(place: Place, session: st
     other = place.stored()["id"]
     for name in (session, other):
         place.run("sessions", "finalize", name)
-    home = sqlite3.connect(place.home / "state" / "journal.db")
-    with home:
-        home.execute("UPDATE sessions SET row = json_replace(row, '$.updated', 0.0)")
-    home.close()
+    place.alter("UPDATE sessions SET row = json_replace(row, '$.updated', 0.0)")
     days = "".join(f"{day * 86400.0}\n" for day in range(1, 9))
     (place.home / "state" / "trash" / "starts").write_text(days)
     pruned = place.data("sessions", "prune", "--finalized")

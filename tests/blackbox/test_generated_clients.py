@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.driver import Place
 from support.executed import executed
 from support.model_server import Text
 from support.patience import seconds
@@ -25,13 +24,10 @@ pytestmark = [
 
 
 @pytest.fixture
-def web(place: Place, serve) -> Generator[Served]:
+def web(serve, served: Callable[[], Served]) -> Served:
     """A server whose model answers."""
     serve(Text("Good day."))
-    web = Served(place)
-    web.pair()
-    yield web
-    assert "Traceback" not in web.close()
+    return served()
 
 
 @pytest.fixture

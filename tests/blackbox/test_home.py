@@ -1,7 +1,6 @@
 """A home on PostgreSQL, and the way there and back, with the installed command."""
 
 import json
-import sqlite3
 import subprocess
 import sys
 
@@ -133,14 +132,6 @@ def test_a_home_without_its_package_says_what_to_install(place: Place) -> None:
     assert "Traceback" not in ran.stderr
 
 
-def spoil(place: Place, statement: str) -> None:
-    """Run a statement in the database of a home in SQLite."""
-    home = sqlite3.connect(place.home / "state" / "journal.db")
-    with home:
-        home.execute(statement)
-    home.close()
-
-
 @pytest.mark.checks_data("home check", "home salvage")
 def test_a_damaged_row_closes_no_other_session(place: Place, serve) -> None:
     """It is named; others go on, begin, and are read; it is resumed by its id, which repairs it."""
@@ -148,7 +139,7 @@ def test_a_damaged_row_closes_no_other_session(place: Place, serve) -> None:
     for text in ("first", "second"):
         assert place.run("chat", text).returncode == 0
     newest, oldest = (row["id"] for row in place.data("sessions", "list")["sessions"])
-    spoil(place, f"UPDATE sessions SET row = '{{' WHERE session = '{newest}'")
+    place.alter(f"UPDATE sessions SET row = '{{' WHERE session = '{newest}'")
     listed = place.run("sessions", "list")
     named = f"1 session cannot be read: {newest} (`steersman home check` says more)"
     assert (listed.returncode, named in listed.stderr, oldest in listed.stdout) == (0, True, True)
@@ -175,9 +166,11 @@ def test_a_damaged_session_is_deleted_by_its_id(place: Place, serve) -> None:
     for text in ("first", "second"):
         assert place.run("chat", text).returncode == 0
     session, _ = (row["id"] for row in place.data("sessions", "list")["sessions"])
-    spoil(place, f"UPDATE sessions SET row = '' WHERE session = '{session}'")
-    spoil(place, f"UPDATE entries SET data = '{{' WHERE session = '{session}' AND seq = 1")
-    spoil(place, f"DELETE FROM snapshots WHERE session = '{session}'")
+    place.alter(
+        f"UPDATE sessions SET row = '' WHERE session = '{session}'",
+        f"UPDATE entries SET data = '{{' WHERE session = '{session}' AND seq = 1",
+        f"DELETE FROM snapshots WHERE session = '{session}'",
+    )
     shown = place.run("sessions", "show", session)
     assert (shown.returncode, "entry 1" in shown.stderr) == (1, True)
     faults = place.data("home", "check", code=1)["faults"]

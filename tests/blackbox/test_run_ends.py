@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import sqlite3
 from typing import Any
 
 import pytest
@@ -250,11 +249,8 @@ def test_the_time_limit_of_a_run_counts_on_when_it_is_resumed(place: Place, gate
     chat = place.job("halting.toml")
     gate.wait()
     assert chat.signal(signal.SIGINT) == 130
-    home = sqlite3.connect(place.home / "state" / "journal.db")
-    with home:  # it began a quarter of an hour earlier
-        home.execute("UPDATE entries SET time = time - 900 WHERE data LIKE '%turn_started%'")
-        home.execute("DELETE FROM snapshots")
-    home.close()
+    earlier = "UPDATE entries SET time = time - 900 WHERE data LIKE '%turn_started%'"
+    place.alter(earlier, "DELETE FROM snapshots")
     late = place.run("run", "--resume", "last")
     assert (late.returncode, "took longer than its `timeout`" in late.stdout) == (1, True)
     assert (place.folder / "log").read_text() == "end\n"

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -42,15 +41,10 @@ def crash(place: Place, gate: Gate) -> Chat:
 
 def age(place: Place, session: str, seconds: float) -> None:
     """Make everything of a session so much older."""
-    home = sqlite3.connect(place.home / "state" / "journal.db")
-    with home:
-        query = "select row, updated from sessions where session = ?"
-        text, updated = home.execute(query, (session,)).fetchone()
-        row = json.loads(text)
-        row |= {"created": row["created"] - seconds, "updated": updated - seconds}
-        change = "update sessions set row = ?, updated = ? where session = ?"
-        home.execute(change, (json.dumps(row), updated - seconds, session))
-    home.close()
+    keys = ("created", "updated")
+    times = ", ".join(f"'$.{key}', json_extract(row, '$.{key}') - {seconds}" for key in keys)
+    change = f"row = json_replace(row, {times}), updated = updated - {seconds}"
+    place.alter(f"UPDATE sessions SET {change} WHERE session = '{session}'")
 
 
 @pytest.mark.parametrize("is_utf8", [True, False])

@@ -26,25 +26,6 @@ from steersman.workflows.home_place import URL
 Start = Callable[..., Served]
 
 
-@pytest.fixture
-def served(place: Place) -> Generator[Start]:
-    """Start programs that serve the place, and end them; none of them may complain."""
-    with ExitStack() as after:
-
-        def start(*options: str) -> Served:
-            one = Served(place, *options)
-            one.pair(f"test{len(one.place.processes())}-{one.program.pid}")
-
-            def close() -> None:
-                said = one.close()
-                assert "Traceback" not in said, said
-
-            after.callback(close)
-            return one
-
-        yield start
-
-
 def test_a_message_has_its_turn_and_its_receipt(place: Place, serve, served: Start) -> None:
     """The receipt is that of every interface; the same key again is the same message."""
     serve(Text("Hello."))

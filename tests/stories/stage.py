@@ -1,7 +1,6 @@
 """Where a story happens: a home, a folder of real files, a model, and chats that are opened in it."""
 
 import re
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -166,13 +165,10 @@ class Stage:
     def passes(self, minutes: float) -> None:
         """Let it be so much later: everything that is stored was so much earlier. Nothing runs."""
         seconds = minutes * 60
-        home = sqlite3.connect(self.place.home / "state" / "journal.db")
-        with home:
-            home.execute("UPDATE entries SET time = time - ?", (seconds,))
-            home.execute("DELETE FROM snapshots")  # they hold times; the entries give them again
-            for key in ("created", "updated"):
-                earlier = f"json_extract(row, '$.{key}') - ?"
-                change = f"json_replace(row, '$.{key}', {earlier})"
-                home.execute(f"UPDATE sessions SET row = {change}", (seconds,))
-            home.execute("UPDATE sessions SET updated = updated - ?", (seconds,))
-        home.close()
+        keys = ("created", "updated")
+        rows = ", ".join(f"'$.{key}', json_extract(row, '$.{key}') - {seconds}" for key in keys)
+        self.place.alter(
+            f"UPDATE entries SET time = time - {seconds}",
+            "DELETE FROM snapshots",  # they hold times; the entries give them again
+            f"UPDATE sessions SET row = json_replace(row, {rows}), updated = updated - {seconds}",
+        )

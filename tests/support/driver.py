@@ -10,13 +10,14 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -250,6 +251,12 @@ model = "main"
         assert ran.returncode == 0, ran.stderr
         data: dict[str, Any] = json.loads(ran.stdout)
         return data
+
+    def alter(self, *statements: str) -> None:
+        """Run statements in the database of the home, in one transaction."""
+        with closing(sqlite3.connect(self.home / "state" / "journal.db")) as home, home:
+            for statement in statements:
+                home.execute(statement)
 
     def processes(self) -> dict[int, str]:
         """Return the command lines of the live processes that were started here, by pid.
