@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ if sys.platform != "linux":  # these look at the process table of Linux
 
 from blackbox.goal_table import REACHED, moves_in
 from blackbox.judged import Start
+from blackbox.terminal import Terminal
 from support import patience
 from support.changes import is_touched
 from support.driver import Gate, Place
@@ -122,6 +123,15 @@ def served(place: Place) -> Generator[Callable[..., Served]]:
             return one
 
         yield start
+
+
+@pytest.fixture
+def at_keyboard(place: Place) -> Generator[Callable[..., Terminal]]:
+    """Start commands in terminals of their own, and close those."""
+    with ExitStack() as after:
+        yield lambda *arguments, **options: after.enter_context(
+            closing(Terminal(place, [*place.command, *arguments], **options))
+        )
 
 
 @pytest.fixture

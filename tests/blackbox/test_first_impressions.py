@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.terminal import Terminal
 from support import many_commands
 from support.driver import COMMAND, Place
 from support.executed import executed
@@ -201,14 +200,11 @@ def test_a_folder_that_is_gone(place: Place, command: str) -> None:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_a_small_terminal(place: Place, arguments: tuple[str, ...], shown: str, keys: str) -> None:
+def test_a_small_terminal(at_keyboard, arguments: tuple[str, ...], shown: str, keys: str) -> None:
     """In 40 columns and 20 rows the first screens come, and can be left."""
-    terminal = Terminal(place, [*COMMAND, *arguments], size=(20, 40))
-    try:
-        terminal.wait(shown)
-        for key in keys:
-            terminal.type(key)
-        assert terminal.process.wait(seconds(30)) in (0, 1, 130)
-        assert "Traceback" not in terminal.shown()
-    finally:
-        terminal.close()
+    terminal = at_keyboard(*arguments, size=(20, 40))
+    terminal.wait(shown)
+    for key in keys:
+        terminal.type(key)
+    assert terminal.process.wait(seconds(30)) in (0, 1, 130)
+    assert "Traceback" not in terminal.shown()

@@ -1,6 +1,7 @@
 """The first run: the notice about the agent, and about a folder before it is trusted."""
 
 import shutil
+from contextlib import closing
 
 import pytest
 from blackbox.terminal import Terminal
@@ -22,17 +23,11 @@ sandbox = "off"
 ALLOWED = '[permissions]\nrules = [{ tool = "*", do = "allow" }]\n'
 
 
-def opened(place: Place, *arguments: str) -> Terminal:
-    """Run the command in a terminal."""
-    return Terminal(place, [*COMMAND, *arguments])
-
-
 def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serve) -> None:
     """Model, folder, what it may, sandbox, settings and state, each with what changes it: once."""
     serve(Text("Hello."))
     for is_first in (True, False):
-        terminal = opened(place, "chat")
-        try:
+        with closing(Terminal(place, [*COMMAND, "chat"])) as terminal:
             terminal.wait("/help lists the commands")
             shown = terminal.shown()
             assert ("Welcome. Type a task and press Enter" in shown) is is_first
@@ -43,36 +38,28 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
             for name in ("model", "folder", "sandbox", "settings", "kept in"):
                 assert (f"  {name:<8}  " in shown) is is_first
             assert ("; /permissions shows the rules" in words) is not is_first
-        finally:
-            terminal.close()
     ran = place.run("chat", "hello")
     assert "may read here" not in ran.stdout + ran.stderr
 
 
-def test_a_chat_says_what_else_works_in_the_folder(place: Place, serve, gate: Gate) -> None:
+def test_a_chat_says_what_else_works_in_the_folder(
+    place: Place, at_keyboard, serve, gate: Gate
+) -> None:
     """Two agents in the same files is worth a line; an idle session is not."""
     serve(Tools([gate.call]), Text("Done."), rest=ALLOWED)
     busy, idle = place.at_work(gate, "count the stars"), place.chat()
-    terminal = opened(place, "chat")
-    try:
-        beside = (
-            f"Session {busy.session} works in this folder, too: `steersman attach {busy.session}`."
-        )
-        terminal.wait(beside.split(":")[0])
-        assert beside in " ".join(terminal.shown().split())
-        assert idle.session not in terminal.shown()
-    finally:
-        terminal.close()
+    terminal = at_keyboard("chat")
+    beside = f"Session {busy.session} works in this folder, too: `steersman attach {busy.session}`."
+    terminal.wait(beside.split(":")[0])
+    assert beside in " ".join(terminal.shown().split())
+    assert idle.session not in terminal.shown()
 
 
-def test_the_first_chat_says_that_its_model_is_not_here(place: Place) -> None:
+def test_the_first_chat_says_that_its_model_is_not_here(at_keyboard) -> None:
     """Without a model of one's own, what is missing is said before anything is typed."""
-    terminal = opened(place, "--model", "qwen2.5-coder-0.5b")
-    try:
-        terminal.wait("/help lists the commands")
-        assert "qwen2.5-coder-0.5b cannot answer yet (" in " ".join(terminal.shown().split())
-    finally:
-        terminal.close()
+    terminal = at_keyboard("--model", "qwen2.5-coder-0.5b")
+    terminal.wait("/help lists the commands")
+    assert "qwen2.5-coder-0.5b cannot answer yet (" in " ".join(terminal.shown().split())
 
 
 @pytest.mark.parametrize(
@@ -86,15 +73,12 @@ def test_the_first_chat_says_that_its_model_is_not_here(place: Place) -> None:
         (["--yes"], "may read here, write here, run commands and look outside"),
     ],
 )
-def test_the_greeting_says_what_the_mode_allows(place: Place, serve, options, may: str) -> None:
+def test_the_greeting_says_what_the_mode_allows(at_keyboard, serve, options, may: str) -> None:
     """It goes by the mode and `--yes`, too, not by the rules alone."""
     serve(Text("Hello."))
-    terminal = opened(place, "chat", *options)
-    try:
-        terminal.wait("/help lists the commands")
-        assert may in " ".join(terminal.shown().split())
-    finally:
-        terminal.close()
+    terminal = at_keyboard("chat", *options)
+    terminal.wait("/help lists the commands")
+    assert may in " ".join(terminal.shown().split())
 
 
 @pytest.mark.nightly
@@ -113,8 +97,7 @@ def test_trust_is_shown_asked_listed_and_taken_back(place: Place, serve) -> None
     place.run("chat", "hello")
     assert not hooked.exists()
     for answer, verdict in (("n\r", "Not trusted."), ("y\r", "is trusted as it is now")):
-        terminal = opened(place, "trust")
-        try:
+        with closing(Terminal(place, [*COMMAND, "trust"])) as terminal:
             terminal.wait("Trust it? [y/N]")
             for line in (
                 '"touch", "hooked"',
@@ -124,8 +107,6 @@ def test_trust_is_shown_asked_listed_and_taken_back(place: Place, serve) -> None
                 assert line in terminal.shown()
             terminal.type(answer)
             terminal.wait(verdict)
-        finally:
-            terminal.close()
     assert rule() == "allow"
     place.run("chat", "hello")
     assert hooked.exists()

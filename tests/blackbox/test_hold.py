@@ -145,6 +145,7 @@ def test_what_a_person_let_begin_is_not_held_again(place: Place, serve) -> None:
     again = place.job("--resume", run.session)
     again.wait("run_ended", status="succeeded")
     assert not again.seen("question")
+    assert again.close() == 0
 
 
 def test_held_work_that_nobody_can_be_asked_about_fails(place: Place) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.terminal import Terminal
-from support.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
+from support.driver import WAIT, Chat, Gate, Place, wait_gone
 from support.model_server import ModelServer, Text, Tools
 from support.patience import seconds
 
@@ -191,20 +190,17 @@ def test_a_run_has_no_more_agents_at_work_than_any_session(place: Place, serve: 
 @pytest.mark.nightly
 @pytest.mark.parametrize("is_overridden", [False, True])
 def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
-    place: Place, serve: Any, gate: Gate, is_overridden: bool
+    place: Place, at_keyboard, serve: Any, gate: Gate, is_overridden: bool
 ) -> None:
     """The line below the bars follows the same table, and says what became of what was typed."""
     server = two_agents(place, serve, gate, THROUGH if is_overridden else "")
-    terminal = Terminal(place, (*COMMAND, "run", "talk.toml", "--yes"))
-    try:
-        gate.wait()
-        terminal.type("prefer the streaming parser\r")
-        terminal.wait("Steering migrate" if is_overridden else "your message is queued")
-        gate.open()
-        terminal.wait("succeeded")
-        assert terminal.process.wait(seconds(WAIT)) == 0
-    finally:
-        terminal.close()
+    terminal = at_keyboard("run", "talk.toml", "--yes")
+    gate.wait()
+    terminal.type("prefer the streaming parser\r")
+    terminal.wait("Steering migrate" if is_overridden else "your message is queued")
+    gate.open()
+    terminal.wait("succeeded")
+    assert terminal.process.wait(seconds(WAIT)) == 0
     bodies = [json.dumps(request.body) for request in server.requests]
     said = [body for body in bodies if "prefer the streaming parser" in body]
     assert said

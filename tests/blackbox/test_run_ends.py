@@ -6,11 +6,9 @@ import signal
 from typing import Any
 
 import pytest
-from blackbox.terminal import Terminal
-from support.driver import COMMAND, Gate, Place, finish
+from support.driver import Gate, Place, finish
 from support.model_server import Text, shell
 from support.patience import seconds
-from support.served import Served
 
 STOPPED = """
 [workflow]
@@ -134,19 +132,16 @@ def test_a_failed_run_continues_when_its_cause_is_repaired(place: Place) -> None
     assert not (place.folder / "log").exists()  # all of it, over all its turns
 
 
-def test_a_signal_stops_a_run_as_the_key_does(place: Place, gate: Gate) -> None:
+def test_a_signal_stops_a_run_as_the_key_does(place: Place, at_keyboard, gate: Gate) -> None:
     """A terminal sends one for Ctrl-C while a line is printed above the prompt."""
     (place.folder / "halting.toml").write_text(STOPPED.format(command=gate.command))
-    terminal = Terminal(place, (*COMMAND, "run", "halting.toml"))
-    try:
-        gate.wait()
-        terminal.wait("Esc stops")
-        terminal.process.send_signal(signal.SIGINT)
-        terminal.wait("Stopping; Ctrl-C again ends it at once.")
-        terminal.wait("continues where it stopped.")
-        assert terminal.process.wait(seconds(30)) == 130
-    finally:
-        terminal.close()
+    terminal = at_keyboard("run", "halting.toml")
+    gate.wait()
+    terminal.wait("Esc stops")
+    terminal.process.send_signal(signal.SIGINT)
+    terminal.wait("Stopping; Ctrl-C again ends it at once.")
+    terminal.wait("continues where it stopped.")
+    assert terminal.process.wait(seconds(30)) == 130
 
 
 @pytest.mark.nightly
@@ -308,20 +303,19 @@ run = ["touch", "went-on"]
 """
 
 
-def test_a_typed_line_that_is_no_option_is_refused_and_no_message(place: Place) -> None:
+def test_a_typed_line_that_is_no_option_is_refused_and_no_message(
+    place: Place, at_keyboard
+) -> None:
     """A typo leaves the question open; a command passes; an interrupt word stops at free text, too."""
     (place.folder / "ask.toml").write_text(CHOOSING)
-    terminal = Terminal(place, (*COMMAND, "run", "ask.toml"))
-    try:
-        terminal.wait("3. later")
-        terminal.type("yess\r")
-        terminal.wait("A step asks something, so the message was not accepted. Your text: yess")
-        terminal.type("yes\r")
-        terminal.wait("name asks")
-        terminal.type("just stop\r")
-        assert terminal.process.wait(seconds(30)) == 130
-    finally:
-        terminal.close()
+    terminal = at_keyboard("run", "ask.toml")
+    terminal.wait("3. later")
+    terminal.type("yess\r")
+    terminal.wait("A step asks something, so the message was not accepted. Your text: yess")
+    terminal.type("yes\r")
+    terminal.wait("name asks")
+    terminal.type("just stop\r")
+    assert terminal.process.wait(seconds(30)) == 130
     assert not (place.folder / "went-on").exists()
     listed = place.data("queue", "list", "--session", "last")
     assert [item["text"] for item in listed["items"]] == ["run choosing"]
@@ -374,17 +368,15 @@ def test_who_joins_a_run_at_a_question_sees_it_and_answers_by_number(place: Plac
     assert run.wait("question")["step"] == "name"
 
 
-def test_a_number_answers_after_a_typo_where_a_server_runs_too(place: Place) -> None:
+def test_a_number_answers_after_a_typo_where_a_server_runs_too(
+    place: Place, served, at_keyboard
+) -> None:
     """A refused line leaves the question to the next one."""
-    served = Served(place)
+    served()
     (place.folder / "ask.toml").write_text(CHOOSING)
-    terminal = Terminal(place, (*COMMAND, "run", "ask.toml"))
-    try:
-        terminal.wait("3. later")
-        terminal.type("gren\r")
-        terminal.wait("A step asks something")
-        terminal.type("3\r")
-        terminal.wait("name asks")
-    finally:
-        terminal.close()
-        served.close()
+    terminal = at_keyboard("run", "ask.toml")
+    terminal.wait("3. later")
+    terminal.type("gren\r")
+    terminal.wait("A step asks something")
+    terminal.type("3\r")
+    terminal.wait("name asks")

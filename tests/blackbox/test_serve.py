@@ -6,16 +6,15 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from threading import Event
 from typing import Any
 
 import pytest
-from blackbox.terminal import Terminal
 from jsonschema import Draft202012Validator
-from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Gate, Place, wait_gone
+from support.driver import FROM_ELSEWHERE, WAIT, Gate, Place, wait_gone
 from support.model_server import Door, Hang, Text, shell
 from support.patience import seconds
 from support.served import Follower, Served
@@ -479,19 +478,6 @@ id = "second"
 needs = ["first"]
 run = ["sh", "-c", '''{second}''']
 """
-
-
-@pytest.fixture
-def at_keyboard(place: Place) -> Generator[Callable[..., Terminal]]:
-    """Start commands in terminals of their own, and close those."""
-    with ExitStack() as after:
-
-        def start(*arguments: str) -> Terminal:
-            terminal = Terminal(place, [*COMMAND, *arguments])
-            after.callback(terminal.close)
-            return terminal
-
-        yield start
 
 
 def test_a_saved_queue_that_is_resumed_is_said_once(

@@ -3,6 +3,7 @@
 import threading
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -150,23 +151,20 @@ def test_what_a_person_wrote_is_kept(place: Place, server: ModelServer) -> None:
     assert config(place)["agents"]["assistant"]["model"] == "main"
 
 
-def test_a_person_is_asked_in_a_terminal(place: Place, server: ModelServer) -> None:
+def test_a_person_is_asked_in_a_terminal(place: Place, at_keyboard, server: ModelServer) -> None:
     """Provider, address and model by number or name; a typing mistake is asked again."""
-    terminal = Terminal(place, [*COMMAND, "setup"])
-    try:
-        for wanted, typed in (
-            ("Number or name", "nobody"),
-            ("`nobody` is not in the list", "6"),
-            ("Address of the server", server.base_url),
-            ("Key (Enter: none): ", ""),
-            ("Which model?", "1"),
-        ):
-            terminal.wait(wanted)
-            terminal.type(f"{typed}\n")
-        terminal.wait("A chat uses it")
-        assert terminal.process.wait() == 0
-    finally:
-        terminal.close()
+    terminal = at_keyboard("setup")
+    for wanted, typed in (
+        ("Number or name", "nobody"),
+        ("`nobody` is not in the list", "6"),
+        ("Address of the server", server.base_url),
+        ("Key (Enter: none): ", ""),
+        ("Which model?", "1"),
+    ):
+        terminal.wait(wanted)
+        terminal.type(f"{typed}\n")
+    terminal.wait("A chat uses it")
+    assert terminal.process.wait() == 0
     assert config(place)["models"]["main"]["model"] == "test-model"
 
 
@@ -175,15 +173,12 @@ def test_a_person_may_insist(place: Place, key_file: Path) -> None:
     with ModelServer([REFUSED]) as server:
         given = ("setup", "--provider", "anthropic", "--base-url", server.base_url)
         for answer, code in (("n", 2), ("y", 0)):
-            terminal = Terminal(place, [*COMMAND, *given, "--model", "m"])
-            try:
+            with closing(Terminal(place, [*COMMAND, *given, "--model", "m"])) as terminal:
                 terminal.wait("Key (Enter: none): ")
                 terminal.type(f"{KEY}\n")
                 terminal.wait("Write it all the same?")
                 terminal.type(f"{answer}\n")
                 assert terminal.process.wait() == code
                 assert KEY not in terminal.shown()
-            finally:
-                terminal.close()
             assert written(place) == (["config.toml", "keys.toml"] if answer == "y" else [])
         assert server.requests[0].headers["x-api-key"] == KEY
