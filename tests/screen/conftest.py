@@ -11,7 +11,6 @@ if sys.platform != "linux":  # these look at the process table of Linux
 
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND
 
 Open = Callable[..., Terminal]
 
@@ -29,9 +28,7 @@ def opened(stage: Stage) -> Open:
     """Open a chat in a terminal of a size, and wait until it is ready."""
 
     def open_it(*arguments: str, size: tuple[int, int] = (80, 24), **environ: str) -> Terminal:
-        command = (*COMMAND, "chat", *arguments)
-        terminal = Terminal(command, stage.place.folder, stage.place.environ | environ, size)
-        stage.terminals.append(terminal)
+        terminal = stage.starts("chat", *arguments, size=size, **environ)
         terminal.shows("everything")
         if environ.get("TERM") != "dumb":
             terminal.has_bar("idle")

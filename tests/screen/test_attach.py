@@ -9,7 +9,7 @@ from prompt_toolkit.data_structures import Size
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND, FROM_ELSEWHERE, WAIT, Gate
+from support.driver import FROM_ELSEWHERE, WAIT, Gate
 from support.model_server import Text
 from support.patience import seconds
 
@@ -37,9 +37,7 @@ def gate(stage: Stage) -> Gate:
 
 def attached(stage: Stage, *arguments: str) -> Terminal:
     """Attach in a terminal of its own, as ann."""
-    command = (*COMMAND, "attach", *arguments, "--user", "ann")
-    terminal = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
-    stage.terminals.append(terminal)
+    terminal = stage.starts("attach", *arguments, "--user", "ann")
     terminal.shows("/exit leaves it running.")
     return terminal
 
@@ -128,9 +126,7 @@ def test_one_message_is_edited_by_one(stage: Stage, gate: Gate) -> None:
     """Up in a second terminal says so, and takes nothing from the history in its place."""
     stage.agent.when(WISH, uses(call("shell", command=gate.command)), says("Seven."))
     stage.agent.when("and the moon", says("One."))
-    chat = stage.place.chat("--yes")
-    chat.send(WISH)
-    gate.wait()
+    chat = stage.place.at_work(gate, WISH)
     ann, bob = attached(stage), attached(stage)
     chat.send({"text": "and the moon", "as": "queue"})
     ann.has("#2 waits")
@@ -177,12 +173,8 @@ def test_attach_takes_part_from_another_machine(
     agent.when(WISH, uses(call("shell", command=gate.command)))
     agent.when("only the bright ones", says("There are **four**."))
     agent.when("and the faint ones", says("Too many."))
-    chat = stage.place.chat("--yes")
-    chat.send(WISH)
-    gate.wait()
-    command = (*FROM_ELSEWHERE, "attach", chat.session, "--user", "ann")
-    ann = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
-    stage.terminals.append(ann)
+    chat = stage.place.at_work(gate, WISH)
+    ann = stage.starts("attach", chat.session, "--user", "ann", program=FROM_ELSEWHERE)
     ann.shows("Each answer comes here when it is whole")
     ann.has_bar("working")
     ann.types("only the bright ones", end="\x1b\r")
@@ -210,9 +202,7 @@ def test_an_edit_that_is_refused_comes_back(stage: Stage, gate: Gate, new: str) 
     The status is that of a moment before; an emptied line has nothing to give back.
     """
     stage.agent.when(WISH, uses(call("shell", command=gate.command)))
-    chat = stage.place.chat("--yes")
-    chat.send(WISH)
-    gate.wait()
+    chat = stage.place.at_work(gate, WISH)
     paths = Paths.of({"STEERSMAN_HOME": str(stage.place.home)})
     store = SqliteStore.open(paths.state, read_only=True)
     owner = store.owner(chat.session)

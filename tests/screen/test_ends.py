@@ -7,7 +7,6 @@ import signal
 import pytest
 from stories.agent import call, says, uses
 from stories.stage import Stage
-from stories.terminal import Terminal
 from support.driver import COMMAND, Gate, wait_gone
 from support.model_server import Text
 
@@ -104,8 +103,7 @@ def test_the_terminal_is_in_order_after_any_end(stage: Stage, number: int) -> No
     asks = "echo now: $(stty -a | grep -o -- '-\\?icanon\\|-\\?isig\\|[^a-z]echo ')"
     script = f"stty sane; while read word; do {chat}; {asks}; done"
     place = stage.place
-    terminal = Terminal(("sh", "-c", script), place.folder, place.environ, (100, 24))
-    stage.terminals.append(terminal)
+    terminal = stage.starts("-c", script, program=["sh"], size=(100, 24))
     terminal.presses("go\n")
     terminal.has_bar("idle")
     (pid,) = [pid for pid, one in place.processes().items() if one.endswith("steersman chat")]
@@ -160,7 +158,5 @@ def test_a_chat_in_memory_promises_nothing(stage: Stage, opened: Open) -> None:
     """Where sessions are not kept, the line about leaving says so."""
     file = stage.place.home / "config.toml"
     file.write_text(f"{file.read_text()}\n[auto_queue.persistence]\nenabled = false\n")
-    command = (*COMMAND, "chat")
-    terminal = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
-    stage.terminals.append(terminal)
+    terminal = stage.starts("chat")
     terminal.shows("Ctrl-D leaves; nothing is saved.")

@@ -7,7 +7,7 @@ import pytest
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND, Gate
+from support.driver import Gate
 from support.model_server import Text
 from support.nightly import daily
 from support.until import until
@@ -260,9 +260,7 @@ def test_lines_that_come_together_at_a_terminal_that_only_prints(
 ) -> None:
     """They are one message, once a line comes alone; `--plain` reads a keyboard, too."""
     stage.agent.when("", says("Done."))
-    environ = stage.place.environ | {"TERM": kind}
-    dumb = Terminal((*COMMAND, "chat", *options), stage.place.folder, environ, (80, 24))
-    stage.terminals.append(dumb)
+    dumb = stage.starts("chat", *options, TERM=kind)
     dumb.shows("everything is saved")
     dumb.presses("line one\nline two\nline ")
     dumb.shows("[2 lines pasted: Enter sends them as one message]")

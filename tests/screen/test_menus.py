@@ -6,7 +6,6 @@ import pytest
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
-from support.driver import COMMAND
 
 from .conftest import Open
 
@@ -19,18 +18,11 @@ def chatted(stage: Stage, text: str) -> str:
     return chat.session
 
 
-def started(stage: Stage, *words: str) -> Terminal:
-    """Start the program in a terminal."""
-    terminal = Terminal((*COMMAND, *words), stage.place.folder, stage.place.environ, (80, 24))
-    stage.terminals.append(terminal)
-    return terminal
-
-
 def test_sessions_and_models_are_chosen_in_the_chat(stage: Stage) -> None:
     """The bare command opens the chat; a command without its argument opens the menu."""
     stage.agent.when("", says("Well."))
     zod, colours = chatted(stage, "move to zod"), chatted(stage, "which colour?")
-    terminal = started(stage)
+    terminal = stage.starts()
     terminal.has_bar("idle")
     terminal.types("/resume")
     terminal.has("which colour?")
@@ -96,7 +88,7 @@ def test_a_session_is_chosen_at_the_start(stage: Stage) -> None:
     stage.agent.when("", says("Well."))
     zod = chatted(stage, "move to zod")
     chatted(stage, "which colour?")
-    terminal = started(stage, "chat", "--resume")
+    terminal = stage.starts("chat", "--resume")
     terminal.has("which colour?")
     terminal.types("zod")
     terminal.shows("you: move to zod")
@@ -105,17 +97,11 @@ def test_a_session_is_chosen_at_the_start(stage: Stage) -> None:
     terminal.presses("\x04")
     assert terminal.ended() == 0
     terminal.shows(f"--resume {zod}")
-    left = started(stage, "chat", "--resume")
+    left = stage.starts("chat", "--resume")
     left.has("which colour?")
     left.presses("\x1b")
     assert left.ended() == 130
-    dumb = Terminal(
-        (*COMMAND, "chat", "--resume"),
-        stage.place.folder,
-        stage.place.environ | {"TERM": "dumb"},
-        (80, 24),
-    )
-    stage.terminals.append(dumb)
+    dumb = stage.starts("chat", "--resume", TERM="dumb")
     dumb.shows("Which one?")
     dumb.presses("colour\n")
     dumb.shows("everything is saved")

@@ -159,11 +159,7 @@ class Sight:
 
     def opens(self, *arguments: str, **environ: str) -> Terminal:
         """Start a command in a wide terminal."""
-        environment = self._stage.place.environ | environ
-        command = (*COMMAND, *arguments)
-        terminal = Terminal(command, self._stage.place.folder, environment, (200, 50))
-        self._stage.terminals.append(terminal)
-        return terminal
+        return self._stage.starts(*arguments, size=(200, 50), **environ)
 
     def runs(self, *arguments: str, **environ: str) -> str:
         """Run a command to its end in a terminal; return what it shows."""

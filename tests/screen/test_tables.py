@@ -2,8 +2,6 @@
 
 import pytest
 from stories.stage import Stage
-from stories.terminal import Terminal
-from support.driver import COMMAND
 
 
 @pytest.mark.parametrize("columns", [50, 80])
@@ -11,8 +9,6 @@ def test_routes_fit_the_terminal(stage: Stage, columns: int) -> None:
     """All that is printed into a pipe is there, in rows that are not broken by the edge."""
     whole = stage.runs("routes", "show")
     assert any(len(line) > 100 for line in whole.splitlines())
-    command = (*COMMAND, "routes", "show")
-    terminal = Terminal(command, stage.place.folder, stage.place.environ, (columns, 24))
-    stage.terminals.append(terminal)
+    terminal = stage.starts("routes", "show", size=(columns, 24))
     assert terminal.ended() == 0
     assert "".join(" ".join(terminal.rows).split()) == "".join(whole.split())

@@ -3,8 +3,7 @@
 import pytest
 from stories.agent import call, says, uses
 from stories.stage import Stage
-from stories.terminal import Terminal
-from support.driver import COMMAND, Gate
+from support.driver import Gate
 
 WIPES = (b"\x1b[2J", b"\x1b[3J", b"\x1bc")
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
@@ -15,12 +14,8 @@ def test_watch_follows_without_flicker(stage: Stage, form: str) -> None:
     """Each picture is one write over the last, the new size counts, and Ctrl-C gives the screen back."""
     gate = Gate(stage.place.folder)
     stage.agent.when("count", uses(call("shell", command=gate.command)), says("There are four."))
-    chat = stage.place.chat("--yes")
-    chat.send("count the stars")
-    gate.wait()
-    command = (*COMMAND, "inspect", "--watch", "--format", form)
-    terminal = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
-    stage.terminals.append(terminal)
+    chat = stage.place.at_work(gate, "count the stars")
+    terminal = stage.starts("inspect", "--watch", "--format", form)
     terminal.has("acting" if form == "tree" else '"id": "')
     terminal.has("more lines" if form == "json" else "shell  running")
     chat.send({"text": "and the planets", "as": "queue"})

@@ -1,6 +1,7 @@
 """Where a story happens: a home, a folder of real files, a model, and chats that are opened in it."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,22 @@ class Stage:
         return ScreenJob(self._terminal("run", *arguments))
 
     def _terminal(self, *arguments: str) -> Terminal:
-        command = (*COMMAND, *arguments)
         if self._reel is not None:
             shown = " ".join(("steersman", *arguments))
             self._reel.add(f"\x1b[0m\r\x1b[J$ {shown}\r\n")
-        terminal = Terminal(command, self.place.folder, self.place.environ, reel=self._reel)
+        return self.starts(*arguments, size=(100, 30))
+
+    def starts(
+        self,
+        *arguments: str,
+        program: Sequence[str] = COMMAND,
+        size: tuple[int, int] = (80, 24),
+        **environ: str,
+    ) -> Terminal:
+        """Start a command in a terminal of its own; `environ` are more variables."""
+        environment = self.place.environ | environ
+        command = (*program, *arguments)
+        terminal = Terminal(command, self.place.folder, environment, size, self._reel)
         self.terminals.append(terminal)
         return terminal
 

@@ -4,7 +4,6 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from support.driver import COMMAND
 from support.model_server import Text
 
 from .agent import says
@@ -27,9 +26,7 @@ def stage(tmp_path: Path) -> Generator[Stage]:
 
 def opened(stage: Stage, size: tuple[int, int], **environ: str) -> Terminal:
     """Open a chat in a terminal of this size."""
-    command = (*COMMAND, "chat", "--yes")
-    terminal = Terminal(command, stage.place.folder, stage.place.environ | environ, size)
-    stage.terminals.append(terminal)
+    terminal = stage.starts("chat", "--yes", size=size, **environ)
     terminal.shows("everything")
     return terminal
 
