@@ -1,6 +1,5 @@
 """`steersman agents` and its neighbours: subagents seen and ended from another terminal."""
 
-import json
 from typing import Any
 
 import pytest
@@ -35,8 +34,7 @@ def test_one_is_listed_and_stopped_from_elsewhere(place: Place, serve: Any, gate
     assert (seen["id"], len(seen["messages"])) == (kid["id"], 2)
     nobody = place.run("agents", "stop", "last", "bob")
     assert (nobody.returncode, nobody.stderr) == (1, "No subagent `bob` works. There are: kid.\n")
-    ran = place.run("agents", "stop", "last", "kid", "--json")
-    assert (ran.returncode, json.loads(ran.stdout)["name"]) == (0, "kid")
+    assert place.data("agents", "stop", "last", "kid")["name"] == "kid"
     assert chat.wait("child_ended")["status"] == "cancelled"
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert not wait_gone([pid], 0.0)

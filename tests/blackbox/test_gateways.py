@@ -1,6 +1,5 @@
 """`steersman gateway` and `steersman people`: what is found, and what is wrong, in words."""
 
-import json
 import re
 import resource
 import subprocess
@@ -54,9 +53,7 @@ def test_people_and_what_is_missing(place: Place) -> None:
     (place.home / "config.toml").write_text(
         '[gateways.irc]\n[people]\nann = { irc = "ann", may = ["speak", "stop"] }\nbo = {}\n'
     )
-    ran = place.run("people", "check", "--json")
-    said = json.loads(ran.stdout)
-    assert ran.returncode == 1
+    said = place.data("people", "check", code=1)
     ann, bo = said["people"]
     assert (ann["name"], ann["names"], ann["may"]) == ("ann", {"irc": "ann"}, ["speak", "stop"])
     assert ann["can"] == {

@@ -60,8 +60,7 @@ def test_a_session_is_there_on_each_machine(place: Place, serve, postgres_url: s
     chat = place.chat()
     chat.completes("first")
     session = chat.session
-    listed = place.run("sessions", "list", "--json")
-    assert json.loads(listed.stdout)["sessions"][0]["state"] == "idle"
+    assert place.data("sessions", "list")["sessions"][0]["state"] == "idle"
     chat.kill()
     assert place.data("sessions", "list")["sessions"][0]["state"] == "crashed"
     there = place.chat("--resume", session)
@@ -146,9 +145,8 @@ def test_a_damaged_row_closes_no_other_session(place: Place, serve) -> None:
     assert newest not in listed.stdout
     assert "One." in place.run("sessions", "show", "last").stdout
     assert place.run("chat", "third").stdout == "Three.\n"
-    checked = place.run("home", "check", "--json")
-    (fault,) = json.loads(checked.stdout)["faults"]
-    assert (checked.returncode, fault["table"], fault["row"]) == (1, "sessions", newest)
+    (fault,) = place.data("home", "check", code=1)["faults"]
+    assert (fault["table"], fault["row"]) == ("sessions", newest)
     doctor = place.run("doctor", "--home")
     assert (doctor.returncode, fault["next"] in doctor.stdout) == (1, True)
     target = place.home.with_name("new")

@@ -1,6 +1,5 @@
 """`steersman node`: sessions that need an owner are run, taken over, given back and fenced."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -60,9 +59,8 @@ def test_a_message_has_a_session_run_on_a_node(place: Place, serve, node: Start)
     session = left(place)
     assert place.run("node", "status").returncode == 1
     running = node("--capacity", "3")
-    here = place.run("node", "status", "--json")
-    [row] = json.loads(here.stdout)["nodes"]
-    assert (here.returncode, row["node"], row["state"]) == (0, running.name, "active")
+    [row] = place.data("node", "status")["nodes"]
+    assert (row["node"], row["state"]) == (running.name, "active")
     sent = place.run("send", session, "second")
     assert (sent.returncode, sent.stdout) == (0, f"Started as #1 ({session}).\n")
     row = listed(place)[running.name]

@@ -86,9 +86,7 @@ def place(
 
 def offered(place: Place) -> list[dict[str, Any]]:
     """Read what `restore list` offers."""
-    ran = place.run("restore", "list", "--json")
-    assert ran.returncode == 0, ran.stderr
-    found: list[dict[str, Any]] = json.loads(ran.stdout)["restore"]
+    found: list[dict[str, Any]] = place.data("restore", "list")["restore"]
     return found
 
 

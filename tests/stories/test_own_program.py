@@ -1,6 +1,5 @@
 """In one's own program: kill -9 inside of its tool, and what the program finds when it starts again."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Generator
@@ -82,8 +81,6 @@ def wait_for_third(place: Place, session: str) -> None:
     """Wait until the third question is durable, as another program sees it."""
 
     def is_there() -> bool:
-        ran = place.run("queue", "list", "--session", session, "--json")
-        assert ran.returncode == 0, ran.stderr
-        return len(json.loads(ran.stdout)["items"]) == 2
+        return len(place.data("queue", "list", "--session", session)["items"]) == 2
 
     until(is_there)

@@ -1,7 +1,6 @@
 """Nodes of one home, as programs of their own, and the messages to its sessions."""
 
 import itertools
-import json
 import re
 import shlex
 import signal
@@ -77,16 +76,12 @@ class FleetNode:
 
 def listed(place: Place) -> dict[str, dict[str, Any]]:
     """Return what `node list` says, by node."""
-    ran = place.run("node", "list", "--json")
-    assert ran.returncode == 0, ran.stderr
-    return {row["node"]: row for row in json.loads(ran.stdout)["nodes"]}
+    return {row["node"]: row for row in place.data("node", "list")["nodes"]}
 
 
 def states(place: Place) -> dict[str, str]:
     """Return the state of each session, as `sessions list` says."""
-    ran = place.run("sessions", "list", "--json")
-    assert ran.returncode == 0, ran.stderr
-    return {row["id"]: row["state"] for row in json.loads(ran.stdout)["sessions"]}
+    return {row["id"]: row["state"] for row in place.data("sessions", "list")["sessions"]}
 
 
 def begin_sessions(place: Place, count: int) -> list[str]:
