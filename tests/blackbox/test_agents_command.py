@@ -19,8 +19,7 @@ def begin(place: Place, serve: Any, gate: Gate, *then: Behaviour) -> tuple[Chat,
 
 def agents(place: Place, *arguments: str) -> list[dict[str, Any]]:
     """Return what `agents list` says."""
-    found: list[dict[str, Any]] = place.data("agents", "list", *arguments)["agents"]
-    return found
+    return place.data("agents", "list", *arguments)["agents"]
 
 
 @pytest.mark.checks_data("agents list", "agents show", "agents stop")

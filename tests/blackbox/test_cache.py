@@ -13,8 +13,7 @@ def told(read: int, cached: int, text: str = "Yes.") -> Text:
 
 def calls_of(place: Place, session: str) -> list[dict[str, Any]]:
     """Return what is known of the calls."""
-    calls: list[dict[str, Any]] = place.data("why", session, "--cache")["calls"]
-    return calls
+    return place.data("why", session, "--cache")["calls"]
 
 
 def test_each_miss_has_its_cause(place: Place, serve: Any) -> None:

@@ -294,8 +294,7 @@ def test_a_one_shot_says_only_what_is_news(place: Place, serve) -> None:
 
 
 def _listed(place: Place) -> list[dict[str, Any]]:
-    sessions: list[dict[str, Any]] = place.data("sessions", "list")["sessions"]
-    return sessions
+    return place.data("sessions", "list")["sessions"]
 
 
 def test_piped_lines_run_after_a_stop(place: Place, serve, gate: Gate) -> None:

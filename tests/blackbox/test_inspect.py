@@ -187,8 +187,7 @@ def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
     follower.communicate()
 
     def events(*arguments: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = place.stored("last", "--events", *arguments)["events"]
-        return found
+        return place.stored("last", "--events", *arguments)["events"]
 
     assert [event["kind"] for event in events("--kind", "turn_*", "--turn", "t2")] == [
         "turn_started",

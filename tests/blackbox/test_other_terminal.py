@@ -14,8 +14,7 @@ from support.patience import seconds
 
 def listed(place: Place, *arguments: str) -> dict[str, Any]:
     """Return what `queue list --json` says."""
-    data: dict[str, Any] = place.data("queue", "list", *arguments)
-    return data
+    return place.data("queue", "list", *arguments)
 
 
 def brief(data: dict[str, Any]) -> list[tuple[int, str, str]]:

@@ -23,8 +23,7 @@ def shell(command: str) -> dict[str, Any]:
 
 def replayed(place: Place, session: str, *options: str, code: int = 0) -> dict[str, Any]:
     """Replay a session."""
-    found: dict[str, Any] = place.data("sessions", "replay", session, *options, code=code)
-    return found
+    return place.data("sessions", "replay", session, *options, code=code)
 
 
 def fifty(place: Place, serve: Any) -> str:

@@ -126,8 +126,7 @@ def start(environ: dict[str, str], folder: Path) -> Generator[Start]:
 
 def listed(command: Any) -> list[dict[str, Any]]:
     """Read what `restore list` shows to programs."""
-    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
-    return found
+    return json.loads(command("restore", "list", "--json").out)["restore"]
 
 
 def listen(home: Path, log: Path) -> None:

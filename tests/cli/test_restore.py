@@ -41,8 +41,7 @@ def emit(environ: dict[str, str], folder: Path) -> Emit:
 
 def listed(command: Any) -> list[dict[str, Any]]:
     """Read what `restore list` shows to programs."""
-    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
-    return found
+    return json.loads(command("restore", "list", "--json").out)["restore"]
 
 
 def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:

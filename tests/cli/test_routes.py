@@ -31,8 +31,7 @@ def explained(command: Any, *arguments: str) -> dict[str, Any]:
     """Return a dry run as programs see it."""
     done = command("routes", "explain", *arguments, "--json")
     assert (done.code, done.err) == (0, "")
-    data: dict[str, Any] = json.loads(done.out)
-    return data
+    return json.loads(done.out)
 
 
 def test_list_says_which_is_used_and_what_the_others_break(command: Any, home: Path) -> None:

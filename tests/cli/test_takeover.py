@@ -14,15 +14,13 @@ def taken(command: Any, *arguments: str, **environ: str) -> dict[str, Any]:
     """Import a transcript, and return what the command prints."""
     done = command("sessions", "import", *arguments, "--json", **environ)
     assert done.code == 0, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    return json.loads(done.out)
 
 
 def said(command: Any, session: str) -> list[dict[str, Any]]:
     """Return the messages of a session."""
     shown = command("sessions", "show", session, "--json")
-    messages: list[dict[str, Any]] = json.loads(shown.out)["messages"]
-    return messages
+    return json.loads(shown.out)["messages"]
 
 
 def refused(command: Any, *arguments: str, **environ: str) -> str:

@@ -33,8 +33,7 @@ def journals(place: Place) -> list[list[Entry]]:
 def _normal(data: str, known: dict[str, str]) -> Entry:
     text = re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], data)
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
-    entry: Entry = json.loads(text, object_hook=_counted)
-    return entry
+    return json.loads(text, object_hook=_counted)
 
 
 def _counted(part: Entry) -> Entry:

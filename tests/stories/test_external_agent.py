@@ -86,8 +86,7 @@ def place(
 
 def offered(place: Place) -> list[dict[str, Any]]:
     """Read what `restore list` offers."""
-    found: list[dict[str, Any]] = place.data("restore", "list")["restore"]
-    return found
+    return place.data("restore", "list")["restore"]
 
 
 def heard(place: Place) -> list[str]:

@@ -249,8 +249,7 @@ model = "main"
         """Return what `steersman inspect` says of a session."""
         ran = self.run("inspect", session, "--format", "json", *options)
         assert ran.returncode == 0, ran.stderr
-        data: dict[str, Any] = json.loads(ran.stdout)
-        return data
+        return json.loads(ran.stdout)
 
     def alter(self, *statements: str) -> None:
         """Run statements in the database of the home, in one transaction."""

@@ -82,8 +82,7 @@ class PushService:
 
     def read(self, body: bytes) -> dict[str, Any]:
         """Decrypt a message as the browser does."""
-        data: dict[str, Any] = json.loads(opened(body, self.key, self.auth))
-        return data
+        return json.loads(opened(body, self.key, self.auth))
 
     def subscription(self) -> dict[str, str]:
         """Return what a browser tells the page."""
