@@ -186,11 +186,9 @@ def test_attach_takes_part_from_another_machine(
     ann.shows("There are four.")
     ann.shows("Too many.")
     ann.has_bar("idle")
-    ann.types("/usage")
-    ann.shows("tokens in")
+    ann.says("/usage", "tokens in")
     chat.kill()
-    ann.types("are you there?")
-    ann.shows("The message is kept, and is read then.")
+    ann.says("are you there?", "The message is kept, and is read then.")
     ann.presses("/exit\r")
     assert ann.ended() == 0
 

@@ -27,8 +27,7 @@ def talking(stage: Stage) -> Stage:
 def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, columns: int) -> None:
     """The turn ends, what is in the line stays, and the chat goes on; Ctrl-C clears the line first."""
     terminal = opened(size=(columns, 24))
-    terminal.types("talk")
-    terminal.shows("It goes on and on.")
+    terminal.says("talk", "It goes on and on.")
     terminal.presses("draft")
     terminal.has_line("draft")
     terminal.presses(key)
@@ -42,15 +41,13 @@ def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, colu
     if key == "\x1b":
         terminal.has_line("draft")
         terminal.presses("\x15")
-    terminal.types("hello")
-    terminal.shows("Good day.")
+    terminal.says("hello", "Good day.")
 
 
 def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
     """Ctrl-C during a turn stops it, a second one leaves, and one line says how to go on."""
     terminal = opened()
-    terminal.types("talk")
-    terminal.shows("It goes on and on.")
+    terminal.says("talk", "It goes on and on.")
     terminal.presses("\x03")
     terminal.shows("Ctrl-C again leaves.")
     terminal.presses("\x03")
@@ -67,16 +64,14 @@ def test_a_line_that_is_begun_in_between_is_cleared(talking: Stage, opened: Open
         terminal.has_line(draft)
         terminal.presses("\x03")
         terminal.has_line("")
-    terminal.types("talk")
-    terminal.shows("It goes on and on.")
+    terminal.says("talk", "It goes on and on.")
     terminal.presses("\x03")
     terminal.shows("Stopping current task.")
     terminal.presses("three")
     terminal.has_line("three")
     terminal.presses("\x03")
     terminal.has_line("")
-    terminal.types("hello")
-    terminal.shows("Good day.")
+    terminal.says("hello", "Good day.")
 
 
 def test_leaving_at_the_prompt(stage: Stage, opened: Open) -> None:
@@ -127,8 +122,7 @@ def test_a_helper_in_the_background_is_stopped_by_a_key(
     stage.agent.when("go", uses(asked), says("Off it goes."))
     stage.agent.when("count the stars", uses(call("shell", command=gate.command)), says("Many."))
     terminal = opened("--yes")
-    terminal.types("go")
-    terminal.shows("Off it goes.")
+    terminal.says("go", "Off it goes.")
     pid = gate.wait()
     terminal.has_bar("kid at work")
     terminal.presses(key)
@@ -144,8 +138,7 @@ def test_a_judged_goal_is_stopped_by_a_key(stage: Stage, opened: Open) -> None:
     stage.agent.when("## The goal", verdict)
     stage.agent.when("make it", says("Made."), says("Once more."))
     terminal = opened("--yes")
-    terminal.types("/goal make it")
-    terminal.shows("Made.")
+    terminal.says("/goal make it", "Made.")
     terminal.has_bar("judging")
     terminal.presses("\x1b")
     terminal.shows("Goal paused")

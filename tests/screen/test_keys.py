@@ -55,8 +55,7 @@ def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     terminal.waits(lambda: not any("Editing" in row for row in terminal.screen.display))
     terminal.presses(UP)
     terminal.has_line("second")
-    terminal.types(" and better")
-    terminal.shows("#3 reads now: second and better")
+    terminal.says(" and better", "#3 reads now: second and better")
     terminal.presses(UP + UP)
     terminal.has_line("first")
     terminal.presses(CTRL_U + "\r")
@@ -128,8 +127,7 @@ def test_several_lines(stage: Stage, opened: Open) -> None:
     terminal.has_bar("idle")
     terminal.presses("\x03")
     terminal.has_line("")
-    terminal.types("other")
-    terminal.shows("Done.")
+    terminal.says("other", "Done.")
     terminal.has_bar("idle")
     terminal.presses(f"{CTRL_R}two")
     terminal.has("I-search backward: two")
@@ -181,8 +179,7 @@ def test_an_editor(stage: Stage, opened: Open) -> None:
     terminal.has_line("a mouse")
     terminal.presses("\x18\x05")
     terminal.has_line("a house")
-    terminal.types(" with a door")
-    terminal.shows("Done.")
+    terminal.says(" with a door", "Done.")
     assert [request.prompt for request in stage.requests()] == ["a house with a door"]
 
 
@@ -210,16 +207,14 @@ def test_the_keys_are_shown(stage: Stage, opened: Open) -> None:
     for key in KEYS:
         terminal.shows(f"{key.name} ")
     stage.agent.when("what", says("This."))
-    terminal.types("what?")
-    terminal.shows("This.")
+    terminal.says("what?", "This.")
 
 
 def test_clearing(stage: Stage, opened: Open) -> None:
     """Ctrl-L takes what was said off the screen; the line with its draft stays."""
     stage.agent.when("hello", Text("Here I am."))
     terminal = opened()
-    terminal.types("hello")
-    terminal.shows("Here I am.")
+    terminal.says("hello", "Here I am.")
     terminal.has_bar("idle")
     terminal.presses("a draft")
     terminal.shows("a draft")

@@ -237,8 +237,7 @@ def test_a_chat_shows_it_and_obeys_none_of_it(stage: Stage, sight: Sight, term: 
 
     terminal = sight.opens("chat", "--yes", "--continue", TERM=term)
     terminal.shows("everything is saved")
-    terminal.types("work")
-    terminal.shows("The end ABC31mDEFGH")
+    terminal.says("work", "The end ABC31mDEFGH")
     assert VISIBLE.search(said(terminal))  # a tool's name and arguments
     for command, shown in (
         ("/show", "read"),

@@ -25,9 +25,7 @@ def test_resources_and_prompts_are_completed(stage: Stage, opened: Open) -> None
     terminal.has("The names of all notes.")
     terminal.presses("note://l\t")
     terminal.has_line("look at @notes:note://list")
-    terminal.types("")
-    terminal.shows("Attached notes:note://list (15 bytes).")
-    terminal.shows("Seen.")
+    terminal.says("", "Attached notes:note://list (15 bytes).", "Seen.")
     assert "```\nshopping\ntravel\n```" in stage.requests()[-1].prompt
     terminal.presses("/notes")
     terminal.has("Review a note.")

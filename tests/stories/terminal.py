@@ -188,6 +188,12 @@ class Terminal:
         self._wait(lambda: self._is_typed(text), f"`{text}` is not in the input line", WAIT)
         self.presses(end)
 
+    def says(self, text: str, *shown: str) -> None:
+        """Type a line, and wait until these texts are shown, each in a row below the one before."""
+        self.types(text)
+        for part in shown:
+            self.shows(part)
+
     def resizes(self, columns: int, lines: int) -> None:
         """Change the window's size, as dragging its edge does."""
         with self._change:

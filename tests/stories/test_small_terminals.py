@@ -42,13 +42,10 @@ def test_forty_columns(stage: Stage) -> None:
     """Words stay whole, nothing is said twice, and the bar is one row."""
     terminal = opened(stage, (40, 15))
     terminal.has_bar("idle")
-    terminal.types(WISH)
-    terminal.shows("Every value")
+    terminal.says(WISH, "Every value")
     terminal.types("hello", "\t")
     terminal.shows('📥 Queued #2: "hello"')
-    terminal.types("please stop")
-    terminal.shows("Held: 1 waiting. /queue resume runs")
-    terminal.shows("them.")
+    terminal.says("please stop", "Held: 1 waiting. /queue resume runs", "them.")
     terminal.has_bar("1 held")
     terminal.presses("\x04")
     assert terminal.ended() == 0
@@ -74,13 +71,11 @@ def test_forty_columns(stage: Stage) -> None:
 def test_a_terminal_that_can_only_print(stage: Stage) -> None:
     """Each line is there once; Ctrl-C stops the turn, and leaves when nothing runs."""
     terminal = opened(stage, (80, 24), TERM="dumb")
-    terminal.types(WISH)
-    terminal.shows(BEGIN)
+    terminal.says(WISH, BEGIN)
     terminal.presses("\x03")
     terminal.shows("Ctrl-C again leaves.")
     terminal.shows("Stopping current task.")
-    terminal.types("hello")
-    terminal.shows("Good day.")
+    terminal.says("hello", "Good day.")
     terminal.presses("\x04")
     assert terminal.ended() == 0
     assert said(terminal, WISH) == [
