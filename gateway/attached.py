@@ -384,13 +384,16 @@ class AttachedSession:
             self._repeated.add(key)
             if is_own:
                 return
-        if event["type"] == "accepted" and event["as"] != "command":
+        is_here = (
+            event["session"] == self.session
+        )  # to a subagent it was said by what is told already
+        if event["type"] == "accepted" and event["as"] != "command" and is_here:
             is_known = is_own or key in self._repeated
             self._repeated.discard(key)
             if event["text"] and not is_known:
                 who = event.get("user") or "user"
                 self.publisher.notice(f"{who}: {event['text']}")
-        if event["session"] == self.session and event["type"] in ("text", "answer"):
+        if is_here and event["type"] in ("text", "answer"):
             if event["type"] == "answer" and not self._is_streamed:
                 at = c.Stamp(seq=None, time=event["time"], session=event["session"])
                 piece = c.TextEvent(type="text", **at, turn=event["turn"], delta=event["text"])

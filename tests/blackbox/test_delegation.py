@@ -378,3 +378,22 @@ def test_a_child_of_a_turn_that_was_taken_back_stays_stopped(
     assert chat.ask("/queue")["text"] == "The queue is empty."
     assert chat.ask("/revert undo")["ok"]
     assert chat.ask("/queue resume")["text"] == "kid goes on."
+
+
+@pytest.mark.nightly
+def test_what_is_said_to_a_subagent_is_told_once_to_whoever_is_attached(
+    place: Place, family, gate: Gate
+) -> None:
+    """By whom it was said; the subagent's own receipt of it tells nothing more."""
+    chat, _, _ = family(Text("Noted."))
+    ann = place.attach("last", "--user", "ann")
+    ann.wait("session_started")
+    chat.send({"text": "look closely", "as": "steer"})
+    ann.send({"text": "and quickly", "as": "steer"})
+    until(lambda: len(of(chat, "accepted")) == 3, "both messages")
+    gate.open()
+    ann.wait("turn_ended", status="completed", session=chat.session)
+    told = [event["text"] for event in ann.seen("notice") if "look" in event["text"]]
+    assert told == ["user: look closely"]
+    assert not [event for event in ann.seen("notice") if "quickly" in event["text"]]
+    assert ann.close() == chat.close() == 0
