@@ -239,6 +239,9 @@ def _in_shell(session: str, found: re.Match[str]) -> str:
     is_verb = declared is not None and verb in declared.verbs
     name, behind = (f"{family} {verb}", "") if is_verb else (family, verb and f" {verb}")
     own = EXCEPTIONS.get(name, (name,))[0]
+    if declared is not None and found[4] and " " not in name and name not in EXCEPTIONS:
+        command = " ".join(filter(None, ("sessions", name, session, verb, rest.strip())))
+        return f"`steersman {command}`"
     if " " not in own or (name in EXCEPTIONS and name not in _ALIKE):
         return found[0]
     has_option = family in ("goal", "queue") and not _NAMES_ONE.search(rest)
@@ -253,6 +256,8 @@ def _words(receipt: ReceiptEvent) -> str:
             return "\n".join((*listed, "Say which one by its id: `--session ID`."))
         case "result":
             return in_shell(receipt["text"], receipt["session"]) or "Done."
+        case "rejected" if hint := receipt.get("hint"):
+            return rejected_text({**receipt, "hint": in_shell(hint, receipt["session"])})
         case "rejected":
             return rejected_text(receipt)
         case "accepted":

@@ -25,6 +25,11 @@ from steersman.gateway.commands.command import DECLARED
         ("`/queue resume 3255d35a`.", "`steersman queue resume 3255d35a`."),
         ("/permissions shows", "/permissions shows"),
         ("/stop stops, /mode changes it", "/stop stops, /mode changes it"),
+        ("`/mode` changes it", "`steersman sessions mode 5f` changes it"),
+        (
+            "`/answer q-t1.w1 ANSWER` answers it; `/steer TEXT` does not",
+            "`steersman sessions answer 5f q-t1.w1 ANSWER` answers it; `/steer TEXT` does not",
+        ),
         ("Or line it up: /goal next TEXT.", "Or line it up: /goal next TEXT."),
         ("see /queue/resume, a/goal, ./goal and /goals", None),
     ],
