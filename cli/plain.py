@@ -244,7 +244,7 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         finally:
             said.cancel()
 
-    with talking(host, open_patiently, heard, (out, err)) as conversation:
+    with talking(host, open_patiently, heard, (out, err), err.write) as conversation:
         interface.own_key = conversation.own_key
         if host.choice is not None and not (options.message and host.choice.is_named):
             err.write(f"{host.choice.line}\n")

@@ -52,7 +52,8 @@ def saved_line(row: SessionRow, paths: Paths) -> str:
     if row.state == "finalized":
         show = _typed(paths, f"steersman sessions show {row.session}")
         return f"Session {row.session} is finalized" + (f"; `{show}` prints it." if show else ".")
-    resume = _typed(paths, f"steersman chat --resume {row.session}")
+    how = "run" if row.workflow else "chat"
+    resume = _typed(paths, f"steersman {how} --resume {row.session}")
     stopped = row.count_interrupted(is_owned=False)
     counts = ((stopped, "interrupted"), (row.waiting, "waiting"), (row.offered, "offered"))
     parts = [f"{count} {word}" for count, word in counts if count]

@@ -15,7 +15,7 @@ from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.wording.formats import held_text
 from .exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, OF_GOALS, OF_PAUSES, UNANSWERED
-from .signals import SignalExit, waiting
+from .signals import SignalExit, farewell, waiting
 from .streams import Printer
 
 Session = TypeVar("Session", bound=ChatSession)
@@ -27,10 +27,12 @@ def talking(
     open_it: Callable[[], Session],
     hears: Sequence[Callable[[Event], None]],
     printers: Sequence[Printer] = (),
+    tell: Callable[[str], None] | None = None,
 ) -> Generator[Session]:
     """Open a session whose events `hears` get, in this order; at the end, close the host and print all.
 
-    The block leaves the session when its talk is over; a signal leaves it here, and is passed on.
+    The block leaves the session when its talk is over; a signal leaves it here, and is passed on. `tell`
+    is told then what is saved, and how to continue.
     """
     for hear in hears:
         host.event_bus.subscribe(hear)
@@ -40,6 +42,8 @@ def talking(
             yield session
         except SignalExit:
             session.leave("signal")
+            if tell is not None and (line := farewell(session, host.paths, is_kept=host.is_kept)):
+                tell(f"{line}\n")
             raise
     finally:
         host.close()

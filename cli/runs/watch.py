@@ -198,7 +198,7 @@ def run_plain(host: ChatHost, open_it: Callable[[], RunSession]) -> int:
         if line := event_line(event):
             err.write(f"{line}\n")
 
-    with talking(host, open_it, (watch.hear, report), (out, err)) as conversation:
+    with talking(host, open_it, (watch.hear, report), (out, err), err.write) as conversation:
         watch.conversation = conversation
         for notice in start_notices(host):
             err.write(f"{notice}\n")

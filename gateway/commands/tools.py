@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from ...machines.conversation import ToolRequest
 from ...machines.errors import ToolError
 from ...ports.tools.mcp_offer import McpStatus
+from ...ports.tools.text import counted
 from ...workflows.tools import REMOTE, TOOLS
 from ..client import SessionClient
 from ..wording.formats import one_line
@@ -135,10 +136,12 @@ def _view(status: McpStatus) -> dict[str, Any]:
 def _drawn(view: dict[str, Any]) -> str:
     """Draw a server for people."""
     offered = [
-        f"{len(view[what])} {what}" for what in ("tools", "resources", "prompts") if view[what]
+        counted(len(view[what]), what.removesuffix("s"))
+        for what in ("tools", "resources", "prompts")
+        if view[what]
     ]
     head = f"{view['name']}: {view['state']}"
-    parts = [part for part in (view["program"], ", ".join(offered)) if part]
+    parts = [part for part in (view["program"].strip(), ", ".join(offered)) if part]
     lines = [f"{head} ({'; '.join(parts)})" if parts else head]
     lines += [f"  {one_line(text, 4 * SHOWN)}" for text in (view["fault"], *view["notes"]) if text]
     if view["tools"]:

@@ -163,6 +163,7 @@ TEXTS: dict[str, str | Callable[[About], str]] = {
         if message.get("matched")
         else "Steering with{number}: {quoted}"
     ),
+    "no_prompt": "the prompt cannot be used",
     "no_subagent": "No subagent of that name works: /agents lists them. Your text: {text}",
     "side_talk": "🤖 Side talk spawned (will notify when ready)",
     "steered_child": "Steering {children} with{number}: {quoted}",

@@ -198,6 +198,18 @@ def test_a_run_that_died_is_named_where_a_newer_one_is_over(place: Place, gate: 
     assert f"`steersman run --resume {died}` continues one that did not end" in over.stderr
 
 
+@pytest.mark.nightly
+def test_a_run_that_a_signal_ends_says_how_to_go_on(place: Place, gate: Gate) -> None:
+    """A service manager sends one: its log has the id."""
+    (place.folder / "halting.toml").write_text(STOPPED.format(command=gate.command))
+    job = place.start("run", "halting.toml")
+    gate.wait()
+    job.send_signal(signal.SIGTERM)
+    ended = finish(job)
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert ended.stderr.endswith(f"Continue with: steersman run --resume {place.stored()['id']}\n")
+
+
 def test_a_run_is_taken_back_while_it_works(place: Place, gate: Gate) -> None:
     """The revert is told to whoever asked for it; the run's own program says no more that it goes on."""
     halting = STOPPED.format(command=f"echo x > made; {gate.command}")

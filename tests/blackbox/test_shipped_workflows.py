@@ -24,10 +24,12 @@ def test_a_review_ends_with_a_verdict(place: Place, serve: Any) -> None:
         (place.folder / "a.py").write_text("x = 1\n")
         subprocess.run(["git", *command.split()], cwd=place.folder, check=True)
     (place.folder / "a.py").write_text("x = 2\n")
-    serve(
+    (place.folder / "new.py").write_text("y = 1\n")
+    server = serve(
         Text(VERDICT.format("continue", "x is wrong"), match="Nothing has to be fixed"),
         Text("a.py:1 is wrong", match="These are reviews"),
         Text("x should be 1", match="Review this change of `a.py`"),
+        Text("no defects", match="Review this change of `new.py`"),
     )
     states, ended = run(place, "review")
     assert (ended["status"], set(states.values())) == ("succeeded", {"done"})
@@ -36,6 +38,13 @@ def test_a_review_ends_with_a_verdict(place: Place, serve: Any) -> None:
         "",
         "It should not be merged yet: x is wrong",
     ]
+    asked = [request.prompt for request in server.requests]
+    assert any("-x = 1\n+x = 2" in text for text in asked)
+    assert any("+y = 1" in text for text in asked)
+    for command in ("add -A", "-c user.name=a -c user.email=a@b commit -qm y"):
+        subprocess.run(["git", *command.split()], cwd=place.folder, check=True)
+    _, ended = run(place, "review")
+    assert ended["output"].startswith("There is nothing to review")
 
 
 @pytest.mark.parametrize(("verdict", "said"), [("done", "it is so"), ("continue", "it is better")])
