@@ -73,15 +73,17 @@ class StepPlan:
         """Say why the run failed; empty if it did not.
 
         A failure counts unless the step says that it does not matter, or another, whose condition
-        looks at it, has run and is done.
+        looks at it, has run and is done. Where that one has failed, too, it is named: it was to repair
+        the first. What blocked a step is named in its place.
         """
-        for step in self.spec.steps:
-            record = run.step(step.id)
-            if not self._counts(step.id, run):
-                continue
-            if record.state == "blocked":
-                continue  # what blocked it is named
-            return f"step `{step.id}` failed: {record.reason}"
+        failed = [
+            step
+            for step in self.spec.steps
+            if self._counts(step.id, run) and run.step(step.id).state != "blocked"
+        ]
+        repaired = {name for step in failed for name in step.handles}
+        for step in [step for step in failed if step.id not in repaired] or failed:
+            return f"step `{step.id}` failed: {run.step(step.id).reason}"
         blocked = [name for name in self.steps if run.step(name).state == "blocked"]
         return (
             f"step `{blocked[0]}` could not run: {run.step(blocked[0]).reason}" if blocked else ""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.driver import WAIT, Chat, Place
 from support.model_server import Hang, Text, Tools
+from support.until import until
 
 VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
 
@@ -50,6 +51,7 @@ def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None
     ended = chat.wait("run_ended", session=chat.session)
     states = {step["step"]: step["state"] for step in ended["steps"]}
     assert (ended["status"], states["fix"]) == ("failed", "failed")
+    assert ended["reason"].startswith("step `fix` failed: ")
     assert "again" not in states or states["again"] == "blocked"
     assert ended["reason"]
     assert chat.ended() == 1
@@ -69,6 +71,8 @@ def test_the_goal_of_a_step_goes_on_with_its_run(place: Place, serve: Any, how: 
     )
     chat = run(place)
     server.wait_requests(3, WAIT)
+    # a model is asked while the entry of its turn is being written: a kill may come before that is there
+    until(lambda: [event["turn"] for event in chat.seen("turn_started")].count("t2"), "its turn")
     chat.signal(signal.Signals[how])
     again = place.job("--yes", "--resume", "last")
     ended = again.wait("run_ended", session=again.session)
