@@ -66,7 +66,9 @@ _CHECKERS = frozenset(
 )
 """Programs that are given folders to look at; those may change."""
 _RUNNERS = frozenset(("bunx", "npx", "uvx"))
-"""Programs that run a package of a registry; folders behind its name are given to that."""
+"""Programs that run a package of a registry."""
+_SERVERS = lazy_pattern(r"(?:@modelcontextprotocol/server-|mcp-server-)[\w.@-]+")
+"""Packages that work on the files of folders, and run none: the reference servers of MCP."""
 _DATA = frozenset(
     (
         *("[", "cat", "date", "echo", "false", "grep", "head", "ls", "mkdir"),
@@ -346,8 +348,7 @@ class _Names:
             parts |= {part[2:] for part in parts if part[:1] == "-"}
             places = {place for part in parts for place in self._existing(part)}
             self.found |= {place for place in places if place.is_file() or not looks_at_folders}
-            if words[0] in _RUNNERS and number and word[:1] != "-" and not places:
-                looks_at_folders = True
+            looks_at_folders |= words[0] in _RUNNERS and bool(_SERVERS.fullmatch(word))
             is_shell = is_shell or bool(_SHELL.fullmatch(word))
             if (_SHELL.fullmatch(word) or _INTERPRETER.fullmatch(word)) and not self._is_clear(
                 word, words[number + 1 :]

@@ -240,6 +240,7 @@ def test_trust_is_of_everything_that_is_named(paths: Paths, project: Path, chang
         ('["go", "run", "x.go"]', "x.go"),
         ('["java", "-jar", "x.jar"]', "x.jar"),
         ('["npx", "-y", "."]', "index.js"),
+        ('["npx", "-y", "tsx", "."]', "index.ts"),
         ('["uvx", "--from", "./s", "server"]', "s/server.py"),
         ('["git", "-c", "core.hooksPath=hooks", "commit"]', "hooks/pre-commit"),
         ('["sh", "-c", "BASH_ENV=./e bash -c true"]', "e"),
@@ -298,7 +299,8 @@ def test_a_file_that_a_setting_names_is_trusted_with_it(
         '["pytest", "-q", "."]',
         '["make", "test"]',
         '["sh", "-c", "ruff check . && npm test"]',
-        '["npx", "-y", "@x/server-filesystem", "."]',
+        '["npx", "-y", "@modelcontextprotocol/server-filesystem@2025.8.21", "."]',
+        '["uvx", "mcp-server-git", "--repository", "."]',
         f'["{sys.executable}", "-u", "{pytest.__file__}"]',
     ],
 )
