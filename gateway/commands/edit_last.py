@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from ...journal.queue_record import ItemRecord
+from ...journal.queue_record import MOVED, ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.recovery import backwards
 from ...journal.store import StoredEntry
@@ -51,7 +51,7 @@ def edit_last(
     said = [
         item
         for item in record.queue.items.values()
-        if item.kind is m.ItemKind.MESSAGE and item.state not in ("withdrawn", "offered")
+        if item.kind is m.ItemKind.MESSAGE and item.state != "offered" and not _is_gone(item)
     ]
     if not said:
         return _refused("there is no message yet")
@@ -73,6 +73,11 @@ def edit_last(
         return _send_again(client, record, last, entered, text, is_reverting=is_reverting)
     except SteersmanError as error:
         return _refused(f"{error.message}. {error.hint}".strip())
+
+
+def _is_gone(item: ItemRecord) -> bool:
+    """Whether a message was taken back before an agent read it, or is in another session now."""
+    return item.state == "withdrawn" and (not item.turn or item.why.startswith(MOVED))
 
 
 def _refused(why: str) -> Reply:

@@ -103,6 +103,23 @@ def test_what_a_message_replaced_is_not_begun_in_the_other_session(place: Place,
     assert chat.close() == 0
 
 
+def test_what_was_stopped_and_cleared_is_the_last_message_all_the_same(place: Place, serve) -> None:
+    """An agent has read it; one that was taken back unread is not."""
+    server = serve(Text("One."), Stall("Two "), Text("Three."))
+    chat = place.chat()
+    chat.completes("first")
+    chat.send("second")
+    chat.wait("text")
+    chat.send({"text": "unread", "as": "queue"})
+    chat.send("/stop")
+    chat.wait("stopped")
+    assert chat.ask("/queue clear")["ok"]
+    assert chat.ask("/edit-last")["data"]["text"] == "second"
+    assert chat.ask("/edit-last third")["ok"]
+    chat.wait("answer", text="Three.")
+    assert "second" not in str(server.requests[-1].body["messages"])
+
+
 def test_a_steer_is_taken_back_with_what_followed_it(place: Place, serve) -> None:
     """The turn goes on with the new one; its files cannot be told from the rest's."""
     door = Door()
