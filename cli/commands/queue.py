@@ -69,7 +69,10 @@ def queue_list(
         way = f"steersman run --resume {row.session}`" if row.workflow else way
         is_over = row.run in OVER
         gone = discarding(row.session, row.run)
-        lines.append(f"Held: {gone}." if is_over else f"Held: `{way} runs them.")
+        held = [f"#{item['number']}" for item in data["items"] if item.get("held")]
+        waiting = [item for item in data["items"] if item["state"] == "pending"]
+        which = f" {', '.join(held)}" if 0 < len(held) < len(waiting) else ""
+        lines.append(f"Held{which}: {gone}." if is_over else f"Held{which}: `{way} runs them.")
     if apart:
         more = counted(apart, "message")
         lines.append(f"{more} besides can be resumed: `steersman queue list --all`")

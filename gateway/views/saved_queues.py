@@ -216,13 +216,18 @@ def goals_left(store: Store, folder: str) -> Iterator[str]:
 
 
 def read_saved(store: Store, row: SessionRow) -> Saved:
-    """Read a session's queue as a resume would find it, without changing it."""
+    """Read a session's queue as a resume would find it, without changing it.
+
+    What waited in a session that was finalized ended with it.
+    """
     record = load_record(store, row.session)
     items = [
         replace(item, state="interrupted") if item.state == "running" else item
         for item in record.queue.live()
     ]
     items += record.queue.aside()
+    is_final = record.state == "finalized"
+    items, children = ([], []) if is_final else (items, beside(record.children, record.reverts))
     is_over = record.run is not None and result_of(record.run, record.reverts) in OVER
     if record.run is not None and is_over:  # what waits are messages, not the run itself
         items = [item for item in items if item.id != record.run.item]
@@ -232,7 +237,7 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
         items=tuple(
             sorted(items, key=lambda item: item.state not in ("interrupted", "unanswered"))
         ),
-        children=tuple(child.name for child in beside(record.children, record.reverts)),
+        children=tuple(child.name for child in children),
         is_crashed=is_cut_off(record),
         last_active=last_sign(record),
         unknown=tuple(calls_in(record, "running", "stopping", "unknown")),

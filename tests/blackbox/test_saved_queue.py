@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
-from support.model_server import Text, Tools, shell
+from support.model_server import Stall, Text, Tools, shell
 from support.nightly import daily
 from support.patience import seconds
 from support.readable import readable
@@ -420,3 +420,23 @@ def test_control_c_while_starting_is_quiet(place: Place, serve) -> None:
 def spent(pid: int) -> int:
     """Return how much of the processor's time a process has used, in hundredths of a second."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
+@pytest.mark.nightly
+def test_what_ended_with_its_session_is_not_brought_anywhere(place: Place, serve) -> None:
+    """It is in no list, and no restore gives it a second time; what was said is in its history."""
+    serve(Stall("One "), Text("Hello."))
+    chat = place.chat()
+    chat.send("first")
+    chat.wait("text")
+    chat.send("/stop")
+    chat.wait("stopped")
+    old = chat.session
+    assert chat.ask("/new --yes")["ok"]
+    assert place.data("queue", "list", "--session", old)["items"] == []
+    chat.completes("hi")
+    for _ in range(2):
+        brought = chat.ask(f"/queue restore {old}")
+        assert (brought["ok"], "has no saved queue" in brought["text"]) == (False, True)
+    assert chat.ask("/queue")["data"]["items"] == []
+    assert chat.close() == 0
