@@ -553,8 +553,8 @@ class QuestionAnswered(TurnEntry):
 class ToolIntended(TurnEntry):
     """A tool call is about to start; durable before it does. `path` is what it was allowed for.
 
-    `rule` is the permission rule that allowed it, one that asks where no person need be asked; it is
-    empty where a person was.
+    `allowed_by` is the permission rule, or the mode, that allowed it: one that asks where no person need
+    be asked. It is empty where a person was.
     `is_changed`: a person has put these arguments in the place of the model's.
     """
 
@@ -564,7 +564,7 @@ class ToolIntended(TurnEntry):
     arguments: dict[str, Any]
     is_idempotent: bool = False
     path: str = ""
-    rule: str = ""
+    allowed_by: str = ""
     is_changed: bool = False
 
 

@@ -73,7 +73,7 @@ def _intended(
     *,
     is_idempotent: bool,
     path: str = "",
-    rule: str = "",
+    allowed_by: str = "",
     is_changed: bool = False,
 ) -> e.ToolIntended:
     return e.ToolIntended(
@@ -84,7 +84,7 @@ def _intended(
         arguments=request.arguments,
         is_idempotent=is_idempotent,
         path=path,
-        rule=rule,
+        allowed_by=allowed_by,
         is_changed=is_changed,
     )
 
@@ -94,14 +94,19 @@ def _intend(
     request: ToolRequest,
     environment: Environment,
     path: str,
-    rule: str = "",
+    allowed_by: str = "",
     *,
     is_changed: bool = False,
 ) -> Decision:
     turn = record.turns[record.turn]
     is_idempotent = environment.tool_policy.is_idempotent(request.tool)
     intended = _intended(
-        turn, request, is_idempotent=is_idempotent, path=path, rule=rule, is_changed=is_changed
+        turn,
+        request,
+        is_idempotent=is_idempotent,
+        path=path,
+        allowed_by=allowed_by,
+        is_changed=is_changed,
     )
     return Decision(entries=(intended,), effects=(_start(record, request, path),))
 

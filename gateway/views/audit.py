@@ -119,8 +119,10 @@ def _act(entry: e.Entry, agent: str, planned: set[str]) -> _Act | None:
         case e.StepReleased(user=user):
             return _Act("answer", f"allow {entry.step}", user=user)
         case e.ToolIntended():
-            by_flag = "--yes, for " if entry.rule.endswith(": ask") else ""
-            return _Act("call", _call(entry.tool, entry.arguments), f"{by_flag}{entry.rule}", agent)
+            by_flag = "--yes, for " if entry.allowed_by.endswith(": ask") else ""
+            return _Act(
+                "call", _call(entry.tool, entry.arguments), f"{by_flag}{entry.allowed_by}", agent
+            )
         case e.ToolRefused():
             return _Act("refused", entry.tool, entry.reason, agent)
         case e.AllowanceGiven() | e.AllowanceForgotten():

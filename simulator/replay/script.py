@@ -22,7 +22,7 @@ _PASSING: dict[str, tuple[str, ...]] = {
     "compaction_begun": ("tokens", "window"),
     "compacted": ("before", "after"),
     "question_asked": ("source",),
-    "tool_intended": ("rule",),
+    "tool_intended": ("allowed_by",),
     "session_suspended": ("cause",),
     "recovered": ("last_active",),
 }

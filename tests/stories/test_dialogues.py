@@ -250,6 +250,7 @@ APART = (
     Apart(FACES, "answer_grew", "written once a second while an answer streams"),
     Apart(FACES, "last_active", "the time at which the journal ended"),
     Apart(FACES, "seconds", "how long the turns of a goal took"),
+    Apart(("http",), "allowed_by", "there the mode lets calls through, elsewhere `--yes`"),
     Apart(("served", "attached", "http"), "user", "who is elsewhere than the session is named"),
     Apart(("plain",), "rule", WAITS),
     Apart(("plain",), talk_interrupts, WAITS),
