@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..journal import entries as e
-from ..journal.queue_record import MOVED, ItemRecord
+from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
 from ..machines import protocol as m
 from ..machines.disposition import Intent, Situation
@@ -120,7 +120,7 @@ class OfflineSession(Member):
         if cut_off is not None and self._is_taken_back(cut_off, message):
             why, hint = "its program died, then it was removed", "send it again"
             if message.moved_to:
-                why, hint = f"{MOVED}{message.moved_to}", ""
+                why, hint = f"{e.MOVED}{message.moved_to}", ""
             said = closing_messages(self.record)
             over = e.TurnEnded(
                 turn=cut_off.turn, status="failed", reason=why, hint=hint, messages=said

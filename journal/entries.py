@@ -349,6 +349,10 @@ class Deferred(QueueEntry):
     past_hold: bool = False
 
 
+MOVED = "moved to session "
+"""How it begins why an item is over that waits in another session now."""
+
+
 class Withdrawn(QueueEntry, NoEvent):
     """A person took a message back. `children` have it as a steer, and give it back when they go on.
 
@@ -358,6 +362,11 @@ class Withdrawn(QueueEntry, NoEvent):
     item: str
     children: tuple[str, ...] = ()
     moved_to: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why the message is over, if it is there elsewhere."""
+        return f"{MOVED}{self.moved_to}" if self.moved_to else ""
 
 
 class EditBegun(QueueEntry, NoEvent):

@@ -26,8 +26,6 @@ NOT_YET, AT_REST, NEVER = "", "~", "-"
 """What a child has done with a steer that was handed on to it, besides taking it in."""
 _BEGUN = ("running", "interrupted")
 _ASIDE = ("superseded", "unanswered")
-MOVED = "moved to session "
-"""How it begins why an item is over that waits in another session now."""
 _GONE = ("unanswered", *ITEM_ENDS)
 
 
@@ -385,10 +383,9 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.Moved():
             return _move_item(queue, entry)
         case e.Withdrawn():
-            if queue.items[entry.item].state in _ASIDE:
-                queue = _put_back(queue, queue.items[entry.item])
-            why = {"why": f"{MOVED}{entry.moved_to}"} if entry.moved_to else {}
-            return _end_item(queue, entry.item, "withdraw", time, **why)
+            item = queue.items[entry.item]
+            queue = _put_back(queue, item) if item.state in _ASIDE else queue
+            return _end_item(queue, entry.item, "withdraw", time, why=entry.why or item.why)
         case e.Steered():
             for name in entry.items:
                 taken = {"turn": entry.turn, "step": entry.step}

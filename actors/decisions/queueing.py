@@ -267,8 +267,7 @@ def change(record: SessionRecord, message: m.QueueChange) -> Decision:
         case "withdraw":
             return _without_talks(record, _but_the_run(record, withdraw(queue, message.number)))
         case "clear" | "discard":
-            stopped = discarded(record) if message.op == "discard" else ()
-            return _clear(record, stopped, message.moved_to)
+            return _clear(record, message)
         case "steer":
             return _steer(record, message)
         case op:
@@ -285,11 +284,12 @@ def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
     )
 
 
-def _clear(record: SessionRecord, stopped: tuple[e.ChildEnded, ...], moved_to: str) -> Decision:
+def _clear(record: SessionRecord, message: m.QueueChange) -> Decision:
+    stopped = discarded(record) if message.op == "discard" else ()
     there = (*record.queue.live(), *record.queue.aside())
     gone = [item for item in there if not objection(item, "withdraw")]
     gone = [item for item in gone if not _is_of_run(record, item)]
-    entries: tuple[e.Entry, ...] = (*(withdrawn(item, moved_to) for item in gone), *stopped)
+    entries: tuple[e.Entry, ...] = (*(withdrawn(item, message.moved_to) for item in gone), *stopped)
     numbers, names = [item.number for item in gone], [entry.child for entry in stopped]
     reply = answer(withdrawn=numbers, children=names)
     return _without_talks(record, Decision(reply=reply, entries=entries))

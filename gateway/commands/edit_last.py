@@ -14,7 +14,8 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from ...journal.queue_record import MOVED, ItemRecord
+from ...journal.entries import MOVED
+from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.recovery import backwards
 from ...journal.store import StoredEntry

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, NotRequired, TypedDict
 
+from ...journal.entries import MOVED
 from ...journal.history import record_at, seq_at
-from ...journal.queue_record import AT_REST, MOVED, NOT_YET, ItemRecord
+from ...journal.queue_record import AT_REST, NOT_YET, ItemRecord
 from ...journal.record import SessionRecord, StopRecord
 from ...journal.revert_record import OVER, result_of
 from ...journal.store import SessionRow, Store, StoredEntry

@@ -163,7 +163,6 @@ TEXTS: dict[str, str | Callable[[About], str]] = {
         if message.get("matched")
         else "Steering with{number}: {quoted}"
     ),
-    "no_prompt": "the prompt cannot be used",
     "no_subagent": "No subagent of that name works: /agents lists them. Your text: {text}",
     "side_talk": "🤖 Side talk spawned (will notify when ready)",
     "steered_child": "Steering {children} with{number}: {quoted}",
@@ -186,6 +185,7 @@ REJECTIONS: dict[str, str] = {
     "finalizing": "the session is ending",
     "handle_closed": "this handle of the session is closed",
     "mailbox_full": "too many messages have not been read yet",
+    "no_prompt": "the prompt cannot be used",
     "no_subagent": "no subagent of that name works",
     "not_allowed": "you may not do that here",
     "question_open": "a step asks something",
