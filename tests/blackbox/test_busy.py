@@ -15,13 +15,13 @@ def mode(name: str) -> str:
 
 def test_lines_are_taken_in_their_order(place: Place, serve: Any) -> None:
     """A steer and a message that stops have ways of their own; neither overtakes the line before it."""
-    serve(Stall("One "), Text("Done.", times=0))
+    serve(Stall("One ", match="begin here"), Text("Done.", times=0))
     lines = [f"line {number}" for number in range(4)]
     lines[1:1] = ["please stop here"]
-    ran = place.run("chat", "go", "--json", said="\n".join(lines))
+    ran = place.run("chat", "begin here", "--json", said="\n".join(lines))
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     said = [event["text"] for event in events if event["type"] == "accepted"]
-    assert said == ["go", *lines]
+    assert said == ["begin here", *lines]
 
 
 def last_message(server: ModelServer, request: int) -> tuple[str, str]:
