@@ -47,8 +47,7 @@ class Outcome(Struct, eq=False):
     back; `held`, it waits while nothing runs (only where the end of its turn is waited for). `turn` is
     the turn's id, `text` the agent's last answer in it, `usage` its tokens and cost.
     `reason` says why a turn failed, which limit it reached, and otherwise what there is to say of the
-    status. `value` is the
-    answer as the agent's `output` reads it, for a message that was sent by `ask`.
+    status. `value` is the answer as the agent's `output` reads it, for a message that was sent by `ask`.
     """
 
     status: Status
