@@ -16,15 +16,22 @@ from support.model_server import Behaviour, Hang, ModelServer, Recorded, Text, T
 Reached = Callable[[Chat, ModelServer, ModelServer, Gate], object]
 
 STAGES: dict[str, tuple[str, int, Reached]] = {
-    "turn": ("", 2, lambda chat, agent, judge, gate: agent.wait_requests(2, WAIT)),
+    "turn": ("", 2, lambda chat, agent, *_: _asked_in_turn(2, chat, agent)),
     "gate": ("", 1, lambda chat, agent, judge, gate: gate.wait()),
     "judge": ("", 1, lambda chat, agent, judge, gate: judge.wait_requests(1, WAIT)),
     "pause": ("backoff = 60.0\nbackoff_limit = 60.0", 2, lambda chat, *_: _verdicts(chat, 2)),
     "waiting": ("", 1, lambda chat, *_: wait_goal(chat, "waiting")),
     "paused": ("max_turns = 1", 1, lambda chat, *_: wait_goal(chat, "paused", "budget")),
-    "resumed": ("max_turns = 1", 2, lambda chat, agent, *_: agent.wait_requests(2, WAIT)),
+    "resumed": ("max_turns = 1", 2, lambda chat, agent, *_: _asked_in_turn(1, chat, agent)),
 }
 """Where a goal is killed: its settings, the turns that are spent by then, and how one knows."""
+
+
+def _asked_in_turn(count: int, chat: Chat, agent: ModelServer) -> None:
+    """Wait for the second request and for its turn, which may be kept after that: so many from now."""
+    for _ in range(count):
+        chat.wait("turn_started")
+    agent.wait_requests(2, WAIT)
 
 
 def _verdicts(chat: Chat, count: int) -> None:

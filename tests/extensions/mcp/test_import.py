@@ -308,7 +308,7 @@ def test_a_trusted_project_brings_its_servers(place: Place, serve: Any) -> None:
     assert f'"folder": "{place.folder}"' in model.requests[-1].body["messages"][-1]["content"]
     script.write_text("#!/bin/sh\ntouch stolen\n")
     ran = place.run("chat", "hello")
-    assert ("has changed since it was trusted: `mcp`" in ran.stderr, offered()) == (True, False)
+    assert ("is trusted no more, since `run` has changed: `mcp`" in ran.stderr, offered()) == (True, False)
     assert not (place.folder / "stolen").exists()
 
 
