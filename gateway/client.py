@@ -45,7 +45,8 @@ HERE = "here"
 
 _PLAIN = (Intent.CONVERSE, Intent.ACKNOWLEDGEMENT, Intent.STEER_WORD)
 """What a text is that could be meant as the answer to an open question."""
-_SLASH = lazy_pattern(r"/([A-Za-z][\w-]*)(?:\s|$)")
+_SLASH = lazy_pattern(r"/([A-Za-z][\w-]*(?::[^\s/]\S*)?)(?:\s|$)")
+"""How a command begins, a template, or the prompt of an MCP server: `/server:prompt`."""
 
 
 class SessionClient:
@@ -86,7 +87,8 @@ class SessionClient:
             except UsageError as mistake:
                 return obey(self, found.command, mistake, client_id)
             return self.run(call, client_id, user)
-        if explicit == "auto" and (slash := _SLASH.match(text)):
+        prompt = self.parts.prompt(text)
+        if explicit == "auto" and prompt is None and (slash := _SLASH.match(text)):
             template = self.templates().get(slash[1].lower())
             if template is not None:
                 filled = template.filled(text[slash.end() :].strip())
@@ -101,7 +103,6 @@ class SessionClient:
             if how := self._how_to_answer():
                 self.publisher.rejected("question_open", text, client_id, how)
                 return None
-        prompt = self.parts.prompt(text)
         if prompt is not None and prompt.is_refused:
             self.publisher.rejected("no_prompt", text, client_id, f"{prompt.path}: {prompt.note}")
             return None

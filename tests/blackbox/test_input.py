@@ -136,6 +136,7 @@ def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
     assert undone["text"].endswith("/revert takes back changes of files.")
     chat.send("/clear")
     assert "did you mean `/new`?" in chat.wait("rejected", text="/clear")["hint"]
+    chat.causes("/nosuch:prompt now", "rejected", reason="unknown_command")
     chat.send("/stop1")
     assert "did you mean `/stop`?" in chat.wait("rejected", text="/stop1")["hint"]
     assert {name.split()[0] for name in ELSEWHERE.values()} <= set(NAMES)
