@@ -186,6 +186,7 @@ def test_the_example_of_the_page_is_a_gateway(
         lines = said.read_text().splitlines()
         assert lines[0].startswith("eve: I do not know you")
         # killed before it has noted that the platform has a line, it tells the room of that line
-        assert [line for line in lines[1:] if "says it again" not in line] == [f"ann: {answer}" for answer in answers]
+        told = [line for line in lines[1:] if "says it again" not in line]
+        assert told == [f"ann: {answer}" for answer in answers]
         with heard.open("a") as file:
             file.write("ne\n")

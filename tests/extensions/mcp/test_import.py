@@ -308,7 +308,8 @@ def test_a_trusted_project_brings_its_servers(place: Place, serve: Any) -> None:
     assert f'"folder": "{place.folder}"' in model.requests[-1].body["messages"][-1]["content"]
     script.write_text("#!/bin/sh\ntouch stolen\n")
     ran = place.run("chat", "hello")
-    assert ("is trusted no more, since `run` has changed: `mcp`" in ran.stderr, offered()) == (True, False)
+    assert "is trusted no more, since `run` has changed: `mcp`" in ran.stderr
+    assert not offered()
     assert not (place.folder / "stolen").exists()
 
 
