@@ -24,7 +24,7 @@ RESULTS = CHECKOUT / "benchmarks" / "figures" / "work-attempts.jsonl"
 """Kept in the repository: a campaign takes hours, and may go on on another machine."""
 _WARM_SECONDS = 600.0
 """What a harness has to send its instructions once, uncounted; the server keeps them."""
-_WARM = Task("warm-up", "", "", "hi", {"a.txt": "a\n"}, (), ())
+_WARM = Task("warm-up", "", "", "", "hi", {"a.txt": "a\n"}, (), ())
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Order:
 
     def line(self, model: str, result: Result) -> dict[str, Any]:
         """Return what is kept of it."""
-        about = {"set": FROZEN, "model": model, "version": self.version}
+        about = {"set": FROZEN[self.task.set], "model": model, "version": self.version}
         return {
             **about,
             "load": round(os.getloadavg()[0], 1),
@@ -49,7 +49,8 @@ class Order:
 
     def fits(self, model: str, line: dict[str, Any], is_kill: bool) -> bool:
         """Whether a line is of this order; `is_kill`: on the second sheet."""
-        mine = (FROZEN, model, self.version, self.contender.name, self.task.name, self.seed)
+        about = (FROZEN[self.task.set], model, self.version)
+        mine = (*about, self.contender.name, self.task.name, self.seed)
         keys = ("set", "model", "version", "contender", "task", "seed")
         return mine == tuple(line[key] for key in keys) and is_kill == (line["kill"] is not None)
 
@@ -128,6 +129,7 @@ def weights_of(model: str, folder: Path | None) -> Path:
 def parsed(arguments: list[str], about: str) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="bench-work", description=about)
+    parser.add_argument("--set", choices=tuple(FROZEN), default="everyday", help="of tasks")
     parser.add_argument("--tasks", default="", help="names or families, with commas")
     parser.add_argument("--contenders", default="", help="names, with commas as in `--list`")
     parser.add_argument("--half", choices=(*HALVES, "both"), default="both")
@@ -153,7 +155,7 @@ def parsed(arguments: list[str], about: str) -> argparse.Namespace:
 
 def chosen_tasks(given: argparse.Namespace) -> list[Task]:
     """Return the tasks that the options name. Exits if one is unknown."""
-    tasks = load_tasks()
+    tasks = load_tasks(given.set)
     names = [name for name in given.tasks.split(",") if name]
     unknown = {*names} - {*tasks} - {task.family for task in tasks.values()}
     if unknown:
@@ -205,8 +207,8 @@ def main(arguments: list[str], about: str = "") -> int:
             lab = Lab(proxy, weights, Path(root), given.seconds, log=given.log)
             attempts(lab, orders, given.results, given.model)
     peers = [contender.name for contender in CONTENDERS if contender.is_peer]
-    found = report.sheets(read_lines(given.results), load_tasks(), peers)
-    print(f"\nset {FROZEN}, {machine()}\n\n{report.page(found, skipped)}")
+    found = report.sheets(read_lines(given.results), peers)
+    print(f"\nsets {report.sets()}; {machine()}\n\n{report.page(found, skipped)}")
     if given.write:
         report.keep(found, skipped, machine())
     return 0

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from attempt import ENDS, SOLVED
-from task import FAMILIES, FROZEN, Task
+from task import FAMILIES, FROZEN, Task, load_tasks
 
 KEPT = Path(__file__).resolve().parents[1] / "figures" / "work.json"
 DRAWS = 10_000
@@ -60,11 +60,11 @@ def against(first: Iterable[Line], second: Iterable[Line]) -> tuple[int, int, fl
 
 
 def newest(lines: Iterable[Line]) -> dict[str, list[Line]]:
-    """Return the lines of this set by contender, of its newest version, each attempt once."""
-    mine = [line for line in lines if line["set"] == FROZEN]
-    versions = {line["contender"]: line["version"] for line in mine}
+    """Return the lines by contender, of its newest version, each attempt once."""
+    lines = list(lines)
+    versions = {line["contender"]: line["version"] for line in lines}
     found: dict[str, dict[tuple[str, int], Line]] = {}
-    for line in mine:
+    for line in lines:
         if line["version"] == versions[line["contender"]]:
             found.setdefault(line["contender"], {})[line["task"], line["seed"]] = line
     return {name: list(of.values()) for name, of in found.items()}
@@ -104,7 +104,7 @@ def best_peer(found: Mapping[str, Sequence[Line]], peers: Sequence[str]) -> str:
 
 
 def solved_sheet(
-    model: str, found: Mapping[str, list[Line]], tasks: Mapping[str, Task], peers: Sequence[str]
+    about: str, found: Mapping[str, list[Line]], tasks: Mapping[str, Task], peers: Sequence[str]
 ) -> Sheet:
     """Make the table of what was solved in each half and in both, and the test against the best peer."""
     best = best_peer(found, peers)
@@ -125,10 +125,10 @@ def solved_sheet(
             ]
         )
     header = ["", "solved, tune", "held", "both", f"tasks against {best or 'the best peer'}"]
-    return {"title": f"{model}: solved", "header": header, "rows": rows}
+    return {"title": f"{about}: solved", "header": header, "rows": rows}
 
 
-def cost_sheet(model: str, found: Mapping[str, list[Line]]) -> Sheet:
+def cost_sheet(about: str, found: Mapping[str, list[Line]]) -> Sheet:
     """Make the table of what an attempt took, on average."""
     keys = ("calls", "read", "cached", "written", "malformed", "repeated")
     rows = [
@@ -144,10 +144,10 @@ def cost_sheet(model: str, found: Mapping[str, list[Line]]) -> Sheet:
         "repeated calls",
     ]
     header = ["mean of an attempt", *names, "median s of solved"]
-    return {"title": f"{model}: cost", "header": header, "rows": rows}
+    return {"title": f"{about}: cost", "header": header, "rows": rows}
 
 
-def family_sheet(model: str, found: Mapping[str, list[Line]], tasks: Mapping[str, Task]) -> Sheet:
+def family_sheet(about: str, found: Mapping[str, list[Line]], tasks: Mapping[str, Task]) -> Sheet:
     """Make the table of what was solved in each family, and of how attempts ended."""
     rows: list[list[str]] = []
     for name, lines in found.items():
@@ -158,11 +158,11 @@ def family_sheet(model: str, found: Mapping[str, list[Line]], tasks: Mapping[str
         ends = [str(sum(line["how"] == how for line in lines)) for how in ENDS]
         rows.append([titled(name, lines), *cells, *ends])
     header = ["", *FAMILIES, *(f"ended: {how}" for how in ENDS)]
-    return {"title": f"{model}: families and ends", "header": header, "rows": rows}
+    return {"title": f"{about}: families and ends", "header": header, "rows": rows}
 
 
 def kill_sheet(
-    model: str, plain: Mapping[str, list[Line]], killed: Mapping[str, list[Line]]
+    about: str, plain: Mapping[str, list[Line]], killed: Mapping[str, list[Line]]
 ) -> Sheet:
     """Make the table of what was solved in spite of a kill, over what was solved without."""
     rows: list[list[str]] = []
@@ -187,22 +187,29 @@ def kill_sheet(
         "with over without",
         "had ended before",
     ]
-    return {"title": f"{model}: killed by SIGKILL, then resumed", "header": header, "rows": rows}
+    return {"title": f"{about}: killed by SIGKILL, then resumed", "header": header, "rows": rows}
 
 
-def sheets(lines: Sequence[Line], tasks: Mapping[str, Task], peers: Sequence[str]) -> list[Sheet]:
-    """Make all tables, model by model."""
+def sheets(lines: Sequence[Line], peers: Sequence[str]) -> list[Sheet]:
+    """Make all tables, set by set and model by model."""
     found: list[Sheet] = []
-    for model in dict.fromkeys(line["model"] for line in lines if line["set"] == FROZEN):
-        of = [line for line in lines if line["model"] == model]
-        plain = newest(line for line in of if line["kill"] is None)
-        killed = newest(line for line in of if line["kill"] is not None)
-        if plain:
-            found += [solved_sheet(model, plain, tasks, peers), cost_sheet(model, plain)]
-            found.append(family_sheet(model, plain, tasks))
-        if killed:
-            found.append(kill_sheet(model, plain, killed))
+    for name, frozen in FROZEN.items():
+        tasks, mine = load_tasks(name), [line for line in lines if line["set"] == frozen]
+        for model in dict.fromkeys(line["model"] for line in mine):
+            of, about = [line for line in mine if line["model"] == model], f"{name}, {model}"
+            plain = newest(line for line in of if line["kill"] is None)
+            killed = newest(line for line in of if line["kill"] is not None)
+            if plain:
+                found += [solved_sheet(about, plain, tasks, peers), cost_sheet(about, plain)]
+                found.append(family_sheet(about, plain, tasks))
+            if killed:
+                found.append(kill_sheet(about, plain, killed))
     return found
+
+
+def sets() -> str:
+    """Name the sets of tasks, with their hashes."""
+    return ", ".join(f"{name} {frozen}" for name, frozen in FROZEN.items())
 
 
 def page(found: Sequence[Sheet], skipped: Mapping[str, str]) -> str:
@@ -217,6 +224,6 @@ def page(found: Sequence[Sheet], skipped: Mapping[str, str]) -> str:
 
 def keep(found: Sequence[Sheet], skipped: Mapping[str, str], machine: str) -> None:
     """Keep the tables for docs/performance.md."""
-    about = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine, "set": FROZEN}
+    about = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine, "set": sets()}
     data = {**about, "skipped": dict(skipped), "sheets": list(found)}
     KEPT.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")

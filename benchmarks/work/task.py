@@ -1,7 +1,9 @@
-"""The tasks: read from tasks/*.toml, split into two halves, and frozen by a hash.
+"""The tasks: sets that are read from tasks/SET/*.toml, split into two halves, and frozen by a hash.
 
-A file of `tasks/` is a family. Of each family the first, third and fifth task belong to the half `tune`,
-on which settings may be chosen; the others belong to `held`, which is only looked at to measure.
+A file of a set is a family. Of each family the first, third and fifth task belong to the half `tune`,
+on which settings may be chosen; the others belong to `held`, which is only looked at to measure. The set
+`everyday` was written after the profile for small models, by somebody who did not know it, and was not
+looked at to choose settings: all of it is held.
 
 Keys of a task: `request` is what a person types; `files` are the folder, path to text; `generated` are
 orders for more of it (`generated.py`); `changes` are patterns of the files that may change, none for a
@@ -22,8 +24,8 @@ from typing import Any
 from generated import files_of
 
 HERE = Path(__file__).resolve().parent
-FROZEN = "b2c8445d8fa25608"
-"""The hash of the set, printed with each result: results of different sets cannot be compared."""
+FROZEN = {"everyday": "4ea638f9dc626c1c", "hard": "b2c8445d8fa25608"}
+"""The hash of each set, kept with each result: results of different sets cannot be compared."""
 FAMILIES = ("lookup", "fix", "write", "everywhere", "data", "trap")
 HALVES = ("tune", "held")
 
@@ -33,6 +35,7 @@ class Task:
     """One task; `files` are texts by path, `checks` tables with a `kind` each."""
 
     name: str
+    set: str
     family: str
     half: str
     request: str
@@ -81,14 +84,15 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         path.chmod(0o755 if text.startswith("#!") else 0o644)
 
 
-def _task(family: str, number: int, table: dict[str, Any]) -> Task:
+def _task(of: str, family: str, number: int, table: dict[str, Any]) -> Task:
     files: dict[str, str] = {}
     for order in table.get("generated", ()):
         files |= files_of(order)
     return Task(
         name=table["name"],
+        set=of,
         family=family,
-        half=HALVES[number % 2],
+        half="held" if of == "everyday" else HALVES[number % 2],
         request=table["request"],
         files={**files, **table["files"]},
         changes=tuple(table.get("changes", ())),
@@ -100,13 +104,13 @@ def _task(family: str, number: int, table: dict[str, Any]) -> Task:
     )
 
 
-def load_tasks(folder: Path = HERE / "tasks") -> dict[str, Task]:
-    """Read all tasks by name, family by family."""
+def load_tasks(of: str = "hard") -> dict[str, Task]:
+    """Read all tasks of a set by name, family by family."""
     tasks: dict[str, Task] = {}
     for family in FAMILIES:
-        tables = tomllib.loads((folder / f"{family}.toml").read_text("utf-8"))["task"]
-        for number, table in enumerate(tables):
-            tasks[table["name"]] = _task(family, number, table)
+        path = HERE / "tasks" / of / f"{family}.toml"
+        for number, table in enumerate(tomllib.loads(path.read_text("utf-8"))["task"]):
+            tasks[table["name"]] = _task(of, family, number, table)
     return tasks
 
 

@@ -37,6 +37,6 @@ def test_the_page_has_the_work_that_was_kept(load: Load, tmp_path: Path) -> None
     kept = {**about, "skipped": {"aider": "no npm"}, "sheets": [sheet]}
     (tmp_path / "work.json").write_text(json.dumps(kept))
     text = page.work_tables(tmp_path)
-    assert text.startswith("Measured on 2026-01-01, on a processor; set of tasks abc.")
+    assert text.startswith("Measured on 2026-01-01, on a processor; sets of tasks abc.")
     assert "aider was left out: no npm." in text
     assert text.endswith("**m: solved**\n\n|  | both |\n| --- | --- |\n| pi 1 | 3 of 4 |")

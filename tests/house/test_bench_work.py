@@ -1,5 +1,6 @@
 """`make bench-work`: its tasks can be solved and are frozen, its checks find what is wrong."""
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from .conftest import Load
 
 WORK = Path(__file__).parents[2] / "benchmarks" / "work"
+SETS = ("everyday", "hard")
 FAMILIES = ("lookup", "fix", "write", "everywhere", "data", "trap")
 TRIED = {
     "staging-port",
@@ -30,25 +32,27 @@ def laid_out(task: Any, folder: Path) -> Path:
 
 
 def tasks_by_cost() -> list[Any]:
-    """Return the names of all tasks, those of `make test-all` only with their mark."""
-    texts = [(WORK / "tasks" / f"{family}.toml").read_text("utf-8") for family in FAMILIES]
-    names = re.findall(r'^\[\[task\]\]\nname = "(.+)"', "\n".join(texts), re.MULTILINE)
-    return [
-        name if name in TRIED else pytest.param(name, marks=pytest.mark.nightly) for name in names
-    ]
+    """Return the names of all tasks with their set, those of `make test-all` only with their mark."""
+    found: list[Any] = []
+    for of, family in itertools.product(SETS, FAMILIES):
+        text = (WORK / "tasks" / of / f"{family}.toml").read_text("utf-8")
+        for name in re.findall(r'^\[\[task\]\]\nname = "(.+)"', text, re.MULTILINE):
+            marks = [] if name in TRIED else [pytest.mark.nightly]
+            found.append(pytest.param(of, name, marks=marks))
+    return found
 
 
-def test_the_tasks_are_those_that_were_frozen(load: Load) -> None:
+@pytest.mark.parametrize("name", SETS)
+def test_the_tasks_are_those_that_were_frozen(load: Load, name: str) -> None:
     """The hash is that of the set: who changes a task or a check has to say so there."""
     task = load("task")
-    tasks = task.load_tasks()
-    assert task.hash_of(tasks) == task.FROZEN
+    assert task.hash_of(task.load_tasks(name)) == task.FROZEN[name]
 
 
-@pytest.mark.parametrize("name", tasks_by_cost())
-def test_a_task_can_be_solved(load: Load, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("of", "name"), tasks_by_cost())
+def test_a_task_can_be_solved(load: Load, tmp_path: Path, of: str, name: str) -> None:
     """The reference passes; the untouched folder, or a wrong answer, does not."""
-    task, judge = load("task").load_tasks()[name], load("checks").judge
+    task, judge = load("task").load_tasks(of)[name], load("checks").judge
     untouched = laid_out(task, tmp_path / "untouched")
     assert judge(task, untouched, task.wrong or "Done.")
     done = laid_out(task, tmp_path / "done")

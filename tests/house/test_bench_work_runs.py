@@ -144,7 +144,7 @@ def line(contender: str, task: str, how: str, **more: Any) -> dict[str, Any]:
 def test_the_report_compares_with_the_best_peer(load: Load) -> None:
     """Tasks are compared, not attempts; another set and an older version do not count."""
     report, tasks = load("report"), load("task").load_tasks()
-    names, frozen = [*tasks][:8], report.FROZEN
+    names, frozen = [*tasks][:8], report.FROZEN["hard"]
     lines = [line("steersman", name, "solved") for name in names]
     lines += [line("steersman", name, "wrong", version="0") for name in names]
     lines += [line("pi", name, "never ended" if name in names[:2] else "wrong") for name in names]
@@ -154,7 +154,7 @@ def test_the_report_compares_with_the_best_peer(load: Load) -> None:
     lines += [line("pi", name, "solved", set="another") for name in names]
     lines += [{**line("steersman", names[0], "solved", kill=3.0), "set": frozen}]
     lines += [{**line("steersman", names[1], "wrong", kill=2.0), "set": frozen}]
-    found = report.sheets(lines, tasks, ["pi", "aider"])
+    found = report.sheets(lines, ["pi", "aider"])
     rows = {row[0]: row[1:] for row in found[0]["rows"]}
     assert rows["steersman 1"][2:] == ["8 of 8, 100% (100% to 100%)", "+6 -0, p = 0.031"]
     assert rows["pi 1"][3] == "-"
@@ -190,7 +190,7 @@ def run(load: Load, place: Path, server: ModelServer, *more: str) -> list[dict[s
     """Run the benchmark against a server, and return the kept results."""
     (place / "m.gguf").touch()
     url = server.base_url.removesuffix("/v1")
-    words = ["--weights", str(place), "--model", "m", "--server", url, "--seeds", "1"]
+    words = ["--set", "hard", "--weights", str(place), "--model", "m", "--server", url, "--seeds", "1"]
     results = place / "results.jsonl"
     limit = ["--seconds", str(seconds(30)), "--results", str(results)]
     assert load("bench").main([*words, *limit, *more]) == 0
