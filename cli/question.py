@@ -179,7 +179,7 @@ class Questions:
             reports, asker = _OF_FORM, asked["arguments"].get("server", "")
         else:
             reports, asker = _ELSEWHERE, asked["tool"]
-        who = exposed(event.get("user", ""))
+        who = exposed(event.get("user", "") or event.get("rule", ""))
         by = f" by {who}" if who else ""
         if not who and reports is _ELSEWHERE and event["choice"] in ("allow", "always", "deny"):
             by = ", not by an answer here"
@@ -219,18 +219,24 @@ def why_asked(question: QuestionEvent) -> str:
 
 
 def answering(
-    question: QuestionEvent, text: str, keys: tuple[AnswerKey, ...] = ()
+    question: QuestionEvent,
+    text: str,
+    keys: tuple[AnswerKey, ...] = (),
+    *,
+    would_stop: bool = False,
 ) -> QuestionAnswer | None:
     """Read a text as the answer to a question; `None` if it is a message.
 
-    A word or a letter for a choice answers, `please` and `thanks` aside; `n` or `deny` may be
-    followed by a reason, which goes to the agent. The letters of `keys` answer as their cards say.
+    A word or a letter for a choice answers, `please` and `thanks` aside; `n`, `deny` or `no` may be
+    followed by a reason, which goes to the agent, unless `no` begins words that `would_stop` the turn.
+    The letters of `keys` answer as their cards say.
     """
     words = text.strip().lower().strip(".!").replace(",", " ").split()
     if not words:
         return None
     name = exposed(question["tool"])
-    if words[0] in ("n", "deny") and len(words) > 1 and words[1] not in POLITE:
+    denying = ("n", "deny") if would_stop else ("n", "deny", "no")
+    if words[0] in denying and len(words) > 1 and words[1] not in POLITE:
         reason = text.strip().partition(" ")[2].strip()
         report = f"You denied `{name}`: {exposed(reason)}"
         return QuestionAnswer(choice="deny", reason=reason, report=report)
@@ -256,7 +262,7 @@ def quoted(answer: QuestionAnswer, text: str) -> QuestionAnswer:
 
 def answered(conversation: ChatSession, question: QuestionEvent, text: str) -> bool:
     """Answer the open question with a text; False if the text is a message."""
-    answer = answering(question, text)
+    answer = answering(question, text, would_stop=conversation.texts.would_stop(text))
     if answer is not None:
         answer.send(conversation, question)
     return answer is not None

@@ -44,8 +44,10 @@ def settled(runtime: Runtime, session: str) -> Iterator[m.Answer]:
             continue
         found = permit(request_of(call))
         if found.do == "allow" and not call.is_hold:
-            yield m.Answer(question=call.question, choice="allow")
+            yield m.Answer(question=call.question, choice="allow", rule=found.rule)
         elif found.refusal:
-            yield m.Answer(question=call.question, choice="deny", reason=found.refusal)
+            yield m.Answer(
+                question=call.question, choice="deny", reason=found.refusal, rule=found.rule
+            )
     for child in at_work(record.children):
         yield from settled(runtime, child.session)

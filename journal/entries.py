@@ -552,11 +552,15 @@ class QuestionAsked(TurnEntry):
 
 
 class QuestionAnswered(TurnEntry):
-    """The answer to a question; `withdrawn` if the turn ended first."""
+    """The answer to a question; `withdrawn` if the turn ended first.
+
+    `rule`: not a person has answered, but this permission rule or mode, which came to hold meanwhile.
+    """
 
     question: str
     choice: str
     user: str = ""
+    rule: str = ""
 
 
 class ToolIntended(TurnEntry):

@@ -193,7 +193,8 @@ class Answer(Request):
     the pattern that is allowed from now on, empty for this call. To that of a call that is held it is
     allow, deny, change with other arguments as JSON in `reason`, or answer, with what the model gets in
     the call's place. To a step's question it is one of the step's options, by text or number, or free
-    text; `deny` with a reason: no person answers.
+    text; `deny` with a reason: no person answers. `rule`: no person does either, but this permission
+    rule or mode, which came to hold after the question was asked.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -201,6 +202,7 @@ class Answer(Request):
     choice: str
     reason: str = ""
     user: str = ""
+    rule: str = ""
 
 
 class Allow(Request):

@@ -203,13 +203,17 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
     if isinstance(given, str):
         return refusal(given)
     said = e.QuestionAnswered(
-        turn=turn.id, question=message.question, choice=choice, user=message.user
+        turn=turn.id,
+        question=message.question,
+        choice=choice,
+        user=message.user,
+        rule=message.rule,
     )
     is_allowed = choice in ("allow", "always")
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
     elif is_allowed:
-        follows = _intend(record, request_of(call), environment, call.path)
+        follows = _intend(record, request_of(call), environment, call.path, message.rule)
     elif choice == "answer":
         why = f"a person answers in its place: {message.reason}"
         follows = Decision(entries=(refused(turn.id, call, "skipped", why),))

@@ -79,7 +79,7 @@ def end_edit(record: QueueRecord, message: m.QueueChange) -> Decision:
 def move(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
-    The position is counted from 1 as `/queue list` shows them, so with what was interrupted.
+    The position is counted from 1, the message that runs next.
     """
     item = _find(record, message.number)
     if item is None:
@@ -88,11 +88,10 @@ def move(record: QueueRecord, message: m.QueueChange) -> Decision:
         return refusal(f"{why}: it can't be moved")
     waiting = record.waiting()
     waiting.remove(item)
-    first = sum(item.state == "interrupted" for item in record.live())
-    place = max(1, min(message.position - first, len(waiting) + 1))
+    place = max(1, min(message.position, len(waiting) + 1))
     before = waiting[place - 1].id if place <= len(waiting) else ""
     return Decision(
-        reply=_yes(item, position=first + place), entries=(e.Moved(item=item.id, before=before),)
+        reply=_yes(item, position=place), entries=(e.Moved(item=item.id, before=before),)
     )
 
 

@@ -234,7 +234,8 @@ class InputLine:
         question = self._screen.questions.first
         if question is not None and explicit == "auto" and begun_under == question["id"]:
             keys = answer_keys(question, self._screen.status.folder)
-            if (answer := answering(question, text, keys)) is not None:
+            would_stop = self._conversation.texts.would_stop(text)
+            if (answer := answering(question, text, keys, would_stop=would_stop)) is not None:
                 self.buffer.reset()
                 self._answer(question, quoted(answer, text))
                 return

@@ -159,7 +159,8 @@ def _send_again(
     numbers = ", ".join(f"#{number}" for number in moved)
     came = f"What waited is {numbers} here{', held' if is_held else ''}." if numbers else ""
     back = f"`/resume {before}` goes back to what came of #{last.number}"
-    back += ", and there `/revert undo` to its files." if is_reverting else "."
+    has_files = bool(files.data.get("restored")) and is_reverting
+    back += ", and there `/revert undo` to its files." if has_files else "."
     data: dict[str, Any] = {"id": item.id, "number": item.number, "text": text, "moved": moved}
     data["reverted"] = files.data or None
     left = "" if is_reverting else files.text  # the `reverted` event says what was restored

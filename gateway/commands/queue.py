@@ -122,7 +122,7 @@ def edit_queue(
     return _reply(saved_queue.change(client, wish), f"#{number} reads now: {text}")
 
 
-@queue.verb("move", "Move a waiting message to another place, counted from 1.")
+@queue.verb("move", "Move a waiting message to another place among those that wait, from 1.")
 def move_in_queue(
     client: SessionClient,
     number: Number,
@@ -185,7 +185,7 @@ def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     return _reply(answer, removed_text(f"Removed: {names}.", before, gone))
 
 
-@queue.verb("clear", "Take back everything that waits.")
+@queue.verb("clear", "Take back everything that waits, and what was interrupted.")
 def clear_queue(client: SessionClient) -> Reply:
     """Remove all queued messages.
 

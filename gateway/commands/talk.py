@@ -14,6 +14,7 @@ from ...ports.tools.text import counted
 from ..client import SessionClient
 from ..wording.formats import plain_words, sender, shortened
 from .command import Argument, Reply, Text, command
+from .revert import revert
 
 BusyMode = Literal["interrupt", "steer", "queue"]
 MODES = get_args(BusyMode)
@@ -35,13 +36,13 @@ def stop(
 ) -> Reply:
     """Interrupt the session, its children and its goal; a text behind it delays nothing.
 
-    `/stop and revert` means what the words do without the slash.
+    `/stop and revert` restores the files of what it stopped, too.
     """
-    if client.texts.classify(f"stop {text}").intent is Intent.REVERT:
-        client.say(f"stop {text}")
-        return Reply(text="Stopping, to revert.")
+    is_reverting = client.texts.classify(f"stop {text}").intent is Intent.REVERT
     answer = client.interrupt()
     children: list[str] = answer.get("children") or []
+    if is_reverting and (answer.get("interrupted") or children):
+        return revert.function(client)
     if answer.get("interrupted") or children:
         turn = [f"turn {answer['interrupted']}"] if answer.get("interrupted") else []
         said = f"Stopping {', '.join([*turn, *children])}."
@@ -49,7 +50,9 @@ def stop(
         said = "Goal paused. /goal resume continues."
     else:
         said = f"Nothing to stop: {answer.get('reason', 'nothing runs')}."
-    if text:
+    if is_reverting:
+        said += " /revert restores the files of the turn before."
+    elif text:
         said += f" `{text}` was not sent: /stop takes no message."
         answer = {**answer, "unsent": text}
     return Reply(data=answer, text=said)

@@ -479,6 +479,7 @@ class AnsweredEvent(Stamp):
     turn: str  # the turn that asked
     choice: str  # allow, always or deny; withdrawn if the turn was stopped first
     user: NotRequired[str]  # who answered it, if a name is known
+    rule: NotRequired[str]  # the permission rule or mode that did in a person's place
 
 
 MessageEvent = (

@@ -413,6 +413,8 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             )
             if entry.user:
                 answered["user"] = entry.user
+            if entry.rule:
+                answered["rule"] = entry.rule
             return [answered]
         case e.ToolIntended():
             return [tool_started(entry, at)]

@@ -111,7 +111,7 @@ def _act(entry: e.Entry, agent: str, planned: set[str]) -> _Act | None:
         case e.QuestionAnswered(choice="withdrawn"):
             return None
         case e.QuestionAnswered():
-            return _Act("answer", f"{entry.choice} {entry.question}", user=entry.user)
+            return _Act("answer", f"{entry.choice} {entry.question}", entry.rule, entry.user)
         case e.StepAsked():
             return _Act("question", entry.text, user=f"step {entry.step}")
         case e.ItemEnded(result=e.WorkResult(more={"by": "user"}), user=user):

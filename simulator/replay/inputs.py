@@ -248,7 +248,13 @@ class Inputs:
             yield m.Answer(question=entry.question, choice=changed, user=entry.user)
             return
         reason = self._reason(entry)
-        yield m.Answer(question=entry.question, choice=entry.choice, reason=reason, user=entry.user)
+        yield m.Answer(
+            question=entry.question,
+            choice=entry.choice,
+            reason=reason,
+            user=entry.user,
+            rule=entry.rule,
+        )
 
     def _reason(self, entry: e.QuestionAnswered) -> str:
         """Return what was said with an answer, from what followed it."""

@@ -74,6 +74,7 @@ def test_a_running_turn_is_stopped_and_its_files_are_restored(
     assert "Reverted" not in done["text"]  # the event says it
     assert done["data"]["moved"] == [1]
     assert not (place.folder / "a.txt").exists()
+    assert done["text"].endswith("and there `/revert undo` to its files.")
     chat.wait("answer", text="Done.")
     if is_held:
         chat.wait_quiet()
@@ -115,7 +116,9 @@ def test_what_was_stopped_and_cleared_is_the_last_message_all_the_same(place: Pl
     chat.wait("stopped")
     assert chat.ask("/queue clear")["ok"]
     assert chat.ask("/edit-last")["data"]["text"] == "second"
-    assert chat.ask("/edit-last third")["ok"]
+    again = chat.ask("/edit-last --revert third")
+    assert again["ok"]
+    assert again["text"].endswith("what came of #1.")  # it changed no file
     chat.wait("answer", text="Three.")
     assert "second" not in str(server.requests[-1].body["messages"])
 

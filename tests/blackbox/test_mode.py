@@ -123,6 +123,9 @@ def test_a_call_that_waits_for_an_answer_is_allowed_too(place: Place, serve, sai
     assert chat.close() == 0
     ends = [event["status"] for event in chat.seen("tool_ended", tool="write")]
     assert ends == ["ok", "ok"]
+    rules = {event.get("rule") for event in chat.seen("answered")}
+    asked = {None} if said == "always" else set()
+    assert rules - asked == {said[1:] if said.startswith("/mode") else 'write "m*": allow'}
 
 
 @pytest.mark.parametrize("mode", ["plan", ""])

@@ -238,6 +238,8 @@ def test_what_a_step_asked_and_a_stop_of_a_run_are_told_once(place: Place, gate:
     )
     job = place.start("run", "w.toml", "--json")
     assert job.stdin is not None
+    assert job.stdout is not None
+    assert any('"question"' in line for line in job.stdout)
     job.stdin.write(json.dumps({"answer": "q-t1.w1", "choice": "yes"}) + "\n")
     job.stdin.flush()
     gate.wait()

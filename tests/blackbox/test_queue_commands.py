@@ -55,6 +55,17 @@ def test_a_number_that_is_not_there_is_named(place: Place, serve, gate: Gate, ve
     gate.open()
 
 
+def test_a_place_is_one_of_what_waits(place: Place, serve, gate: Gate) -> None:
+    """What was interrupted is not counted, as what runs is not."""
+    serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
+    chat.send("one", "two")
+    chat.causes("/stop", "stopped")
+    assert chat.ask("/queue move 3 1")["text"] == "#3 is at position 1."
+    order = [(1, "interrupted", "work"), (3, "pending", "two"), (2, "pending", "one")]
+    assert texts(chat) == order
+
+
 @checks_data("/queue clear")
 def test_clear_leaves_what_runs(place: Place, serve, gate: Gate) -> None:
     """What waits is withdrawn, the running turn goes on to its end."""

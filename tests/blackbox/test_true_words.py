@@ -38,6 +38,17 @@ def test_stop_and_revert_with_a_slash(place: Place, serve: Any, gate: Gate, word
     assert not (place.folder / "a.txt").exists()
 
 
+def test_stop_and_revert_with_a_slash_is_never_a_message(place: Place, serve: Any) -> None:
+    """With nothing to stop it says so, and the model is not asked."""
+    server = serve(Text("Done."))
+    chat = place.chat()
+    chat.completes("hello")
+    said = chat.ask("/stop and revert")["text"]
+    assert said == "Nothing to stop: nothing runs. /revert restores the files of the turn before."
+    assert chat.close() == 0
+    assert len(server.requests) == 1
+
+
 def written(name: str) -> Tools:
     """The model writes a file."""
     return Tools([{"tool": "write", "arguments": {"path": name, "content": "x"}}])

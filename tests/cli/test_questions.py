@@ -49,6 +49,8 @@ def test_keys_and_words_answer_alike(tmp_path: Path) -> None:
     refused = answering(here, "n use make", keys)
     assert refused is not None
     assert (refused.choice, refused.reason) == ("deny", "use make")
+    assert answering(here, "no, use make", keys) == refused
+    assert answering(here, "no, stop", keys, would_stop=True) is None
     for text in ("e as in echo", "yes but slowly", "allow it all", "x"):
         assert answering(here, text, keys) is None
     assert [key.key for key in answer_keys(question(outside=False), tmp_path)] == ["y", "a", "n"]
@@ -74,6 +76,9 @@ def test_an_answer_from_elsewhere_is_reported(choice: str, report: str) -> None:
     questions.hear(question())
     named = report.replace(", not by an answer here", " by ann")
     assert questions.hear({**answered, "user": "ann"}) == named
+    questions.hear(question())
+    by_mode = report.replace(", not by an answer here", " by mode edits")
+    assert questions.hear({**answered, "rule": "mode edits"}) == by_mode
     questions.hear(question(outside=False))
     here = question(outside=False)
     key = answer_keys(here, Path("/"))[1]
