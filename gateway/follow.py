@@ -312,15 +312,25 @@ class OutcomesElsewhere:
     def __init__(self, reach: SessionReach, session: str) -> None:
         self._reach, self._session = reach, session
 
-    async def of(self, item: str, *, with_turn: bool = False) -> Outcome:
-        """Wait for the outcome of a message; see `Outcomes.of`.
+    async def of(
+        self,
+        item: str,
+        *,
+        with_turn: bool = False,
+        after: int | None = None,
+        hear: Callable[[Mapping[str, Any]], object] = lambda _: None,
+    ) -> Outcome:
+        """Wait for the outcome of a message; see `Outcomes.of`. `hear` gets the events from then on,
+        or those behind the entry `after`.
 
         Raises `UnknownSession` if the session is left before.
         """
         stored = StoredOutcome(self._reach.store, self._session, item, with_turn=with_turn)
-        follower = Follower(self._reach, self._session, None)
+        follower = Follower(self._reach, self._session, after)
         async with aclosing(follower.batches()) as batches:
             async for batch in batches:
+                for event in batch.events:
+                    hear(event)
                 is_news = batch.is_joined or any(event["seq"] for event in batch.events)
                 if is_news and (found := await asyncio.to_thread(stored.look)) is not None:
                     return found

@@ -1,4 +1,4 @@
-"""Questions that are open although nothing asks any more: a person has decided about the calls meanwhile.
+"""The questions that are open, and those of them that a person has decided meanwhile.
 
 A mode or an allowance is for the calls to come, of the session and its subagents. A call that waits for
 an answer is one of them. One that a person holds is looked at itself, but a mode may refuse it.
@@ -16,6 +16,17 @@ from ..journal.record import SessionRecord
 from ..machines import protocol as m
 from ..machines.errors import UnknownSession
 from ..machines.form import FORM
+
+
+def open_questions(runtime: Runtime, session: str) -> Iterator[str]:
+    """Give the open questions of a session, then those of its subagents that are at work."""
+    try:
+        record = decode(SessionRecord, runtime.inspect(session))
+    except UnknownSession:
+        return  # it has ended meanwhile
+    yield from record.asked
+    for child in at_work(record.children):
+        yield from open_questions(runtime, child.session)
 
 
 def may_settle(message: m.Message) -> bool:

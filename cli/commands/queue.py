@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from ...gateway.commands import agents as subagents
 from ...gateway.commands import goal as goals
@@ -20,6 +21,7 @@ from ...gateway.views.saved_queues import Saved, read_saved, stored_queue
 from ...gateway.wording.acknowledgement import discarding, waiting_text
 from ...gateway.wording.formats import item_line
 from ...gateway.wording.redaction import redactor_of
+from ...gateway.wording.terminal import clean
 from ...journal.codec import decode_entry
 from ...journal.entries import ToolRefused
 from ...journal.record import SessionRecord, apply
@@ -207,7 +209,8 @@ def _await_outcome(
     """Wait for what becomes of a message; print it, and return the exit code that says it."""
     from ...gateway.follow import OutcomesElsewhere
 
-    waiting = OutcomesElsewhere(reach, session).of(receipt["id"], with_turn=True)
+    outcomes = OutcomesElsewhere(reach, session)
+    waiting = outcomes.of(receipt["id"], with_turn=True, after=receipt["seq"], hear=_tell_question)
     try:
         outcome = asyncio.run(waiting)
     except UnknownSession as gone:  # what was said is in the queue all the same
@@ -224,6 +227,13 @@ def _await_outcome(
         why = outcome.reason or _BECAME.get(outcome.status, "").format(session)
         warn(f"{outcome.status}{why and ': '}{why}")
     return _code_of(reach.store, session, outcome)
+
+
+def _tell_question(event: Mapping[str, Any]) -> None:
+    """Say that a person is asked meanwhile, and how it is answered from here."""
+    if event["type"] == "question":
+        how = f"`steersman sessions answer {event['session']} {event['id']} ANSWER`"
+        warn(f"A question waits for a person: {clean(event['tool'])}; {how}")
 
 
 def _code_of(store: Store, session: str, outcome: Outcome) -> int:

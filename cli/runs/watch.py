@@ -17,6 +17,7 @@ from functools import partial
 from ...gateway.events.contract import ChangedEvent, Event, RunEndedEvent, StepEvent
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.views.saved_queues import call_line
+from ...gateway.wording.formats import call_words, shortened
 from ...gateway.wording.terminal import clean
 from ...machines.steps import UNDECIDED
 from ..exit_codes import DONE, FAILED, OF_RUNS, UNANSWERED
@@ -131,7 +132,8 @@ def event_line(event: Event) -> str:
             item = "" if name is None else f" {name}"
             return f"{_FAILURES[event['state']]}: {event['step']}{item}{reason_text(event)}"
         case "tool_ended" if event.get("unanswered"):
-            return f"refused: {event['tool']}: {clean(event.get('reason') or '')}"
+            call = " ".join((event["tool"], *call_words(event.get("arguments", {}))))
+            return f"refused: {clean(shortened(call))}: {clean(event.get('reason') or '')}"
         case "recovered" if event["unknown"] and "parent" in event:  # its agent was told
             calls = ", ".join(map(call_line, event["unknown"]))
             return f"outcome unknown, not run again: {calls}"

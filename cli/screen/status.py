@@ -270,7 +270,8 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
     if status.interrupted:
         parts.append((3, f"{status.interrupted} interrupted"))
     if status.queue.resumable:
-        parts.append((3, f"{status.queue.resumable} to resume"))
+        more = " more" if status.interrupted else ""
+        parts.append((3, f"{status.queue.resumable}{more} to resume"))
     if status.offered:
         parts.append((3, f"{status.offered} offered"))
     if names := sorted(status.children):

@@ -12,6 +12,7 @@ from ...machines import protocol as m
 from ...machines.disposition import Intent
 from ...ports.tools.text import counted
 from ..client import SessionClient
+from ..open_questions import open_questions
 from ..wording.formats import plain_words, sender, shortened
 from .command import Argument, Reply, Text, command
 from .revert import revert
@@ -92,7 +93,10 @@ def smalltalk(client: SessionClient, text: Text) -> Reply:
 )
 def answer(
     client: SessionClient,
-    question: Annotated[str, Argument("ID", of="question", help="The id of the question.")],
+    question: Annotated[
+        str,
+        Argument("QUESTION", of="question", help="Its id, or `q1`: the first one that is open."),
+    ],
     choice: Annotated[
         str, Argument("allow|always|deny|change|ANSWER", of="choice", help="The answer.")
     ],
@@ -112,7 +116,8 @@ def answer(
     Example: steersman sessions answer last q1 allow
     """
     record = client.record() if client.is_open else None
-    run, is_there = (record.run, record.asked) if record is not None else (None, ())
+    run = record.run if record is not None else None
+    is_there = tuple(open_questions(client.host.runtime, client.session))
     number = question.removeprefix("q")
     if question not in is_there and number.isdecimal() and 0 < int(number) <= len(is_there):
         question = is_there[int(number) - 1]

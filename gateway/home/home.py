@@ -89,8 +89,15 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
 
 
 def find_in(store: Store, name: str, folder: Path | None = None) -> SessionRow:
-    """Find a session of a store in the same way, and read no more rows than that takes."""
-    return find_session(candidates(store, name, folder), name, folder)
+    """Find a session of a store in the same way, and read no more rows than that takes.
+
+    `last` is one of those that a list shows, if there is one.
+    """
+    rows = candidates(store, name, folder)
+    if name == "last":
+        owned = store.owners()
+        rows = [row for row in rows if row.has_begun or row.session in owned] or rows
+    return find_session(rows, name, folder)
 
 
 def candidates(store: Store, name: str, folder: Path | None = None) -> list[SessionRow]:
@@ -99,7 +106,7 @@ def candidates(store: Store, name: str, folder: Path | None = None) -> list[Sess
         return store.sessions(RowFilter(begins=name)) or store.sessions(RowFilter(name=name))
     newest = RowFilter(folder=str(folder or ""), is_top=True, most=_NEWEST)
     rows = store.sessions(newest)
-    if all(row.seq == 0 or row.state == "finalized" or row.is_damaged for row in rows):
+    if all(not row.has_begun or row.state == "finalized" or row.is_damaged for row in rows):
         return store.sessions(replace(newest, most=0))
     return rows
 

@@ -221,11 +221,9 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
     What waited in a session that was finalized ended with it.
     """
     record = load_record(store, row.session)
-    items = [
-        replace(item, state="interrupted") if item.state == "running" else item
-        for item in record.queue.live()
-    ]
-    items += record.queue.aside()
+    running = [item for item in record.queue.live() if item.state == "running"]
+    queue = record.queue.having(*(replace(item, state="interrupted") for item in running))
+    items = [*queue.live(), *record.queue.aside()]
     is_final = record.state == "finalized"
     items, children = ([], []) if is_final else (items, beside(record.children, record.reverts))
     is_over = record.run is not None and result_of(record.run, record.reverts) in OVER

@@ -328,9 +328,8 @@ def _shared(about: Mapping[str, Any], way: str) -> str:
     is_all = {*files} == {*about["shared"]} and len(files) > 1
     they = "All that were reverted" if about["kept"] else "They"
     who = they if is_all else names
-    count = "count" if len(about["shared"]) > 1 else "counts"
     undo = "" if about.get("dry_run") else f": `{way} undo PATH` brings one back"
-    return f"{who} changed while a command ran, and {count} as the agent's{undo}."
+    return f"{who} changed while a command ran, by the command or by somebody else{undo}."
 
 
 def _head(about: Mapping[str, Any], way: str) -> str:

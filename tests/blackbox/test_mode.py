@@ -128,6 +128,20 @@ def test_a_call_that_waits_for_an_answer_is_allowed_too(place: Place, serve, sai
     assert rules - asked == {said[1:] if said.startswith("/mode") else 'write "m*": allow'}
 
 
+def test_a_subagents_question_is_answered_by_its_place(place: Place, serve) -> None:
+    """`q1` is the first that is open, also where only a subagent asks."""
+    task = {"task": "count", "name": "kid", "background": True}
+    begin = Tools([{"tool": "delegate", "arguments": task}], match="begin", times=1)
+    serve(begin, Tools([WRITE], match="count", times=1), Text("Done."))
+    chat = place.chat()
+    chat.send("begin")
+    question = chat.wait("question")
+    refused = place.run("sessions", "answer", "last", "q2", "allow")
+    assert (refused.returncode, f"Open: {question['id']}." in refused.stderr) == (1, True)
+    assert place.data("sessions", "answer", "last", "q1", "allow")["id"] == question["id"]
+    chat.wait("tool_ended", tool="write", status="ok")
+
+
 @pytest.mark.parametrize("mode", ["plan", ""])
 def test_a_queue_is_resumed_in_the_mode_that_was_chosen_here(
     place: Place, serve, mode: str

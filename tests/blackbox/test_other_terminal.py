@@ -1,13 +1,14 @@
 """A session from another terminal: while it runs, after it died, and by many at once."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
 from typing import Any
 
 import pytest
-from support.driver import Gate, Place
+from support.driver import Gate, Place, finish
 from support.model_server import Status, Text, shell
 from support.patience import seconds
 
@@ -48,7 +49,7 @@ def test_a_message_to_a_session_that_is_not_open_says_that_it_waits(place: Place
 
 def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
     """`--wait` prints it and ends as the turn did; where no program would answer, it does not wait."""
-    serve(Text("One."), Text("Two."), Status(400))
+    serve(Text("One."), Text("Two."), Status(400), shell("true"), Text("Five."))
     chat = place.chat()
     chat.completes("first")
     sent = place.run("send", chat.session, "second", "--wait")
@@ -57,8 +58,15 @@ def test_who_sends_waits_for_the_answer(place: Place, serve) -> None:
     told = json.loads(sent.stdout)
     assert (sent.returncode, told["type"], told["outcome"]["status"]) == (1, "accepted", "failed")
     assert told["outcome"]["reason"]
+    sending = place.start("send", chat.session, "fourth", "--wait")
+    assert sending.stderr is not None
+    told = sending.stderr.readline()  # how to answer, while it waits for that
+    assert (
+        place.run(*shlex.split(told.split("`")[1].replace("ANSWER", "allow"))[1:]).returncode == 0
+    )
+    assert finish(sending).stdout == "Five.\n"
     assert chat.close() == 0
-    sent = place.run("send", chat.session, "fourth", "--wait")
+    sent = place.run("send", chat.session, "fifth", "--wait")
     assert (sent.returncode, "no program has session" in sent.stderr) == (1, True)
 
 

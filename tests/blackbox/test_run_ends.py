@@ -282,7 +282,7 @@ def test_a_call_that_nobody_could_allow_is_no_success(place: Place, serve: Any) 
     (place.folder / "one.toml").write_text(f'[workflow]\nname = "one"\n{step}')
     ran = place.run("run", "one.toml")
     assert (ran.returncode, "one done" in ran.stdout) == (4, True), ran.stderr
-    assert "refused: shell: it needs permission" in ran.stderr
+    assert "refused: shell make deploy: it needs permission" in ran.stderr
 
 
 def test_a_step_behind_a_blocked_one_says_so(place: Place) -> None:

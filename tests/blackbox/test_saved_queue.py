@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.driver import Chat, Gate, Place, wait_gone
-from support.model_server import Stall, Text, Tools, shell
+from support.model_server import Hang, Stall, Text, Tools, shell
 from support.nightly import daily
 from support.patience import seconds
 from support.readable import readable
@@ -204,6 +204,19 @@ def test_several_saved_queues_are_chosen_by_session(place: Place, serve) -> None
     assert chat.ask("/queue resume 1")["text"] == "Restored 2 items. Processing #1..."
     chat.wait("turn_ended", session=first)
     assert chat.close() == 0
+
+
+def test_what_two_stops_cut_off_is_listed_as_it_runs(place: Place, serve, gate: Gate) -> None:
+    """The first one first, also if the second was running when its program was killed."""
+    serve(shell(gate.command), Hang())
+    chat = place.at_work(gate, "first")
+    chat.causes("/stop", "stopped")
+    chat.causes("second", "turn_started")
+    chat.kill()
+    listed = [item["text"] for item in place.data("queue", "list", "--session", "last")["items"]]
+    again = place.chat("--continue")
+    assert [item["text"] for item in again.wait("recovered")["items"]] == listed
+    assert listed == ["first", "second"]
 
 
 def test_the_saved_queue_is_the_queue(place: Place, serve, gate: Gate) -> None:

@@ -233,7 +233,10 @@ def test_a_session_in_which_nothing_was_said_is_in_no_list(place: Place, serve) 
     assert chat.session in place.run("sessions", "list").stdout
     chat.completes("hi")
     assert chat.close() == 0
-    assert chat.session in place.run("sessions", "list").stdout
+    assert place.run("chat", "--plain", said="/help\n").returncode == 0
+    (listed,) = place.data("sessions", "list")["sessions"]
+    assert listed["id"] == chat.session
+    assert f"session {chat.session}" in place.run("sessions", "show", "last").stdout
 
 
 def test_a_shell_completes_a_session(place: Place, serve) -> None:

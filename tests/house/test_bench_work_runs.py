@@ -190,7 +190,18 @@ def run(load: Load, place: Path, server: ModelServer, *more: str) -> list[dict[s
     """Run the benchmark against a server, and return the kept results."""
     (place / "m.gguf").touch()
     url = server.base_url.removesuffix("/v1")
-    words = ["--set", "hard", "--weights", str(place), "--model", "m", "--server", url, "--seeds", "1"]
+    words = [
+        "--set",
+        "hard",
+        "--weights",
+        str(place),
+        "--model",
+        "m",
+        "--server",
+        url,
+        "--seeds",
+        "1",
+    ]
     results = place / "results.jsonl"
     limit = ["--seconds", str(seconds(30)), "--results", str(results)]
     assert load("bench").main([*words, *limit, *more]) == 0

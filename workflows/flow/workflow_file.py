@@ -20,7 +20,7 @@ from ..home_folder import expanded
 from ..paths import Paths
 from ..problem import did_you_mean, shown
 from ..suggestions import UserName, is_path
-from ..trust import BESIDE, counts
+from ..trust import BESIDE, counts, unused_beside
 from ..typed_table import Check, TypedTable, must
 from .spec import (
     AskAction,
@@ -96,6 +96,11 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
         raise UsageError(
             f"there is no workflow `{name}`",
             f"`steersman chat {shlex.quote(name)}` asks an agent; `run` runs a workflow's file",
+        )
+    if ours:
+        raise UsageError(
+            f"there is no workflow `{name}` that counts: {unused_beside(paths, folder)}",
+            f"it runs by its path, too, as `{file}`",
         )
     raise UsageError(
         f"there is no workflow `{name}`",
