@@ -97,6 +97,28 @@ class OpenCall(Value):
     before: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
     window: int = 0
 
+    def change(
+        self,
+        path: str,
+        before: PathState | None,
+        after: PathState | None,
+        *,
+        is_shared: bool = False,
+        is_unsure: bool = False,
+    ) -> PathChange:
+        """Return what the call made of a path."""
+        return PathChange(
+            turn=self.turn,
+            call=self.call,
+            tool=self.tool,
+            path=path,
+            before=before,
+            after=after,
+            is_shared=is_shared,
+            is_unsure=is_unsure,
+            window=self.window,
+        )
+
 
 RECENT = 1_000
 """Changes that are kept in memory, of more turns than the newest."""
@@ -184,17 +206,9 @@ class _Folded:
         if blind:
             self.blind[call.turn] = blind
         for path, before, after, is_shared, is_unsure in touches:
-            self.touches[call.call, path] = PathChange(
-                turn=call.turn,
-                call=call.call,
-                tool=call.tool,
-                path=path,
-                before=from_data(before),
-                after=from_data(after),
-                is_shared=is_shared,
-                is_unsure=is_unsure,
-                window=call.window,
-            )
+            states = from_data(before), from_data(after)
+            change = call.change(path, *states, is_shared=is_shared, is_unsure=is_unsure)
+            self.touches[call.call, path] = change
 
 
 class ChangeLog:

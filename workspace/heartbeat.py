@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from .change_log import OpenCall
 from .restore_plan import PathChange
 from .scan import PathState
@@ -41,14 +39,10 @@ class Heartbeat:
         changes: Iterable[tuple[str, PathState | None, PathState | None]],
     ) -> list[PathChange]:
         """Enter what changed since the last look: by the command that was cut off, or after it."""
-        bare = PathChange(
-            turn=call.turn, call=call.call, tool=call.tool, path="", before=None, after=None
-        )
         found: list[PathChange] = []
-        for path, before, after in changes:
-            was_command = self.was_at_work(folder, path)
-            touch = replace(bare, path=path, before=before, after=after)
-            found.append(replace(touch, is_shared=was_command, is_unsure=not was_command))
+        for change in changes:
+            was_command = self.was_at_work(folder, change[0])
+            found.append(call.change(*change, is_shared=was_command, is_unsure=not was_command))
         return found
 
     def was_at_work(self, folder: Path, path: str) -> bool:

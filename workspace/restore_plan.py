@@ -127,11 +127,6 @@ def is_bare_folder(chain: _Chain) -> bool:
     return {state.kind for state in (chain.base, chain.left) if state is not None} == {"folder"}
 
 
-def count_changed(touches: Iterable[PathChange]) -> int:
-    """Count the files that these changes left other than they were."""
-    return len(changed_chains(touches))
-
-
 def make_plan(
     touches: Iterable[PathChange], now: Mapping[str, PathState | None], *, force: bool = False
 ) -> RestorePlan:

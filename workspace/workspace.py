@@ -30,7 +30,7 @@ from .change_log import ChangeLog, FirstLook, OpenCall, number_of
 from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
 from .heartbeat import Heartbeat
 from .restore import STAGING, RestoreFailed, reason_of
-from .restore_plan import CHANGED_SINCE, PathChange, count_changed
+from .restore_plan import CHANGED_SINCE, PathChange
 from .restore_plan import changed_chains as changed
 from .reversal import Reversal
 from .scan import IGNORE_FILE, Others, PathState, TooMuch, missing_parents
@@ -275,17 +275,7 @@ class Workspace:
         for path, was, after in changes:
             before = self._own.get(path, beside.left.get(path, was))
             if before != after and path not in others and not path.startswith(STAGING):
-                touches.append(
-                    PathChange(
-                        turn=call.turn,
-                        call=call.call,
-                        tool=call.tool,
-                        path=path,
-                        before=before,
-                        after=after,
-                        is_shared=True,
-                    )
-                )
+                touches.append(call.change(path, before, after, is_shared=True))
         self._blobs.sync(state for touch in touches for state in (touch.before, touch.after))
         self._ledger.end(call, touches)
         scanner.settle()
@@ -296,17 +286,7 @@ class Workspace:
         for path, before in call.before.items():
             after = self._blobs.capture(self.folder, path, OWN_LARGEST)
             if after != before:
-                touches.append(
-                    PathChange(
-                        turn=call.turn,
-                        call=call.call,
-                        tool=call.tool,
-                        path=path,
-                        before=before,
-                        after=after,
-                        is_unsure=is_unsure,
-                    )
-                )
+                touches.append(call.change(path, before, after, is_unsure=is_unsure))
         return touches
 
     def _settle_leftovers(self) -> None:
@@ -482,7 +462,7 @@ class Workspace:
         """Count the files that calls of a turn, whose names begin so, left changed; and is that all?"""
         self._settle_leftovers()
         touches = [touch for touch in self._ledger.of([turn]) if touch.call.startswith(calls)]
-        return count_changed(touches), turn not in self._ledger.blind
+        return len(changed(touches)), turn not in self._ledger.blind
 
     def _bytes(self, state: PathState | None) -> bytes | None:
         if state is None or state.kind not in ("file", "link"):
