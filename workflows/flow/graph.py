@@ -1,6 +1,8 @@
 """The order of steps: their needs, and cycles in them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 
 from ..problem import Problem, did_you_mean
 from .spec import StepSpec
@@ -22,22 +24,11 @@ def find_cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:
 
     A name that `needs` has no entry for needs nothing.
     """
-    done: set[str] = set()
-    for start in needs:
-        path: dict[str, None] = {}
-        waiting: list[tuple[str, bool]] = [(start, True)]
-        while waiting:
-            name, is_new = waiting.pop()
-            if not is_new:
-                del path[name]
-                done.add(name)
-            elif name in path:
-                names = list(path)
-                return [*names[names.index(name) :], name]
-            elif name not in done:
-                path[name] = None
-                waiting.append((name, False))
-                waiting += [(need, True) for need in needs.get(name, ())]
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle[::-1]
     return []
 
 
@@ -69,25 +60,15 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
     A name that `needs` has no entry for needs nothing; those in or behind a circle are in no level.
     """
-    missing = {
-        name: len([parent for parent in set(above) if parent in needs])
-        for name, above in needs.items()
-    }
-    users: dict[str, list[str]] = {}
+    sorter = TopologicalSorter(dict.fromkeys(needs, ()))
     for name, above in needs.items():
-        for parent in set(above):
-            users.setdefault(parent, []).append(name)
+        sorter.add(name, *(parent for parent in above if parent in needs))
+    with suppress(CycleError):
+        sorter.prepare()
     found: list[list[str]] = []
-    level = [name for name, count in missing.items() if not count]
-    while level:
-        found.append(level)
-        freed: dict[str, None] = {}
-        for name in level:
-            for user in users.get(name, ()):
-                missing[user] -= 1
-                if not missing[user]:
-                    freed[user] = None
-        level = list(freed)
+    while level := sorter.get_ready():
+        found.append(list(level))
+        sorter.done(*level)
     return found
 
 
