@@ -6,7 +6,8 @@ Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from msgspec import field
@@ -99,25 +100,15 @@ class Usage(Value):
 
     def __add__(self, other: Usage) -> Usage:
         """Add field by field."""
-        return Usage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-            reasoning=self.reasoning + other.reasoning,
-            cost=self.cost + other.cost,
-        )
+        return self._combined(other, operator.add)
 
     def __sub__(self, other: Usage) -> Usage:
         """Subtract field by field: what was used since `other` was counted."""
-        return Usage(
-            input=self.input - other.input,
-            output=self.output - other.output,
-            cache_read=self.cache_read - other.cache_read,
-            cache_write=self.cache_write - other.cache_write,
-            reasoning=self.reasoning - other.reasoning,
-            cost=self.cost - other.cost,
-        )
+        return self._combined(other, operator.sub)
+
+    def _combined(self, other: Usage, combine: Callable[[Any, Any], Any]) -> Usage:
+        names = self.__struct_fields__
+        return Usage(**{name: combine(getattr(self, name), getattr(other, name)) for name in names})
 
 
 class ToolSchema(Value):
