@@ -93,3 +93,9 @@ def git(folder: Path, *arguments: str) -> str:
         ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
     return ran.stdout
+
+
+def commit(folder: Path) -> None:
+    """Commit everything, as the person."""
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "x")

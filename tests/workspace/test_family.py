@@ -1,45 +1,29 @@
 """Calls of a family overlap in one folder: all that they changed comes back, and nothing twice."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
-from workspace.conftest import content_of, git
+from workspace.conftest import Agent, content_of, git
 from workspace.test_workspace import fill
 
 from steersman.machines import protocol as m
 from steersman.ports.workspace import Checkpoints, ChildWorkspace
 from steersman.workspace.restore import RestoreFailed
-from steersman.workspace.workspace import OWN_LARGEST, Workspace
+from steersman.workspace.workspace import OWN_LARGEST
 
 
-class Family:
-    """A workspace and what its calls do to the folder, in the order of the test."""
-
-    def __init__(self, state: Path, folder: Path) -> None:
-        self.state, self.folder = state, folder
-        self._orders = 0
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin as a new process does."""
-        self._orders += 100
-        self.space = Workspace(self.state, self.folder, "s1", os.environ)
+class Family(Agent):
+    """What the calls of a family do to the folder, in the order of the test."""
 
     def begin(self, call: str, path: str | None = None) -> None:
         """Begin a call, named `TURN.NAME`: a command, or a write of `path`."""
         tool = "shell" if path is None else "write"
-        self.space.begin(call.split(".")[0], call, tool, path)
+        self.workspace.begin(call.split(".")[0], call, tool, path)
 
     def put(self, path: str, text: str) -> None:
         """Write a file, as any of the sessions."""
         (self.folder / path).write_text(text)
-
-    def revert(self, scope="turn", **fields):
-        """Give an order."""
-        self._orders += 1
-        return self.space.revert(m.RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
 
 
 @pytest.fixture
@@ -68,11 +52,11 @@ def test_overlapping_commands_all_come_back(
     family.begin("t1.b")
     family.put("b", "by b")
     family.put("made", "by a or b")
-    family.space.end(first)
+    family.workspace.end(first)
     family.put("a", "again")
     family.put("c", "late")
     family.put("made", "longer")
-    family.space.end(last)
+    family.workspace.end(last)
     (folder / "mine").write_text("after")
     done = family.revert(turns=("t1",))
     assert sorted(done.restored) == ["a", "b", "c", "made"]
@@ -88,10 +72,10 @@ def test_a_write_while_a_command_runs_is_its_own(family: Family, folder: Path) -
     family.put("a", "by the command")
     family.begin("t2.w", "b")
     family.put("b", "by the tool")
-    family.space.end("t2.w")
-    family.space.end("t1.a")
-    assert [one.path for one in family.space.diff(("t1",))] == ["a"]
-    assert [one.path for one in family.space.diff(("t2",))] == ["b"]
+    family.workspace.end("t2.w")
+    family.workspace.end("t1.a")
+    assert [one.path for one in family.workspace.diff(("t1",))] == ["a"]
+    assert [one.path for one in family.workspace.diff(("t2",))] == ["b"]
     assert family.revert(turns=("t2",)).restored == ("b",)
     assert family.revert(turns=("t1",)).restored == ("a",)
     assert content_of(folder)["a"] == ("file", b"a0\n", 0o644)
@@ -108,8 +92,8 @@ def test_what_no_look_sees_comes_back_when_written_meanwhile(family: Family, fol
     for number, path in enumerate(("hidden", "large")):
         family.begin(f"t1.w{number}", path)
         family.put(path, "1")
-        family.space.end(f"t1.w{number}")
-    family.space.end("t1.a")
+        family.workspace.end(f"t1.w{number}")
+    family.workspace.end("t1.a")
     assert family.revert(turns=("t1",)).restored == ("hidden", "large")
     assert content_of(folder) == before
 
@@ -123,10 +107,10 @@ def test_looks_may_meet_files_half_written(family: Family, folder: Path) -> None
         family.put("a", "x" * number)
         family.begin(f"t1.w{number}", "b")
         family.put("b", "half")
-        family.space.end(f"t1.s{number}")
+        family.workspace.end(f"t1.s{number}")
         family.put("b", f"whole {number}")
-        family.space.end(f"t1.w{number}")
-    family.space.end("t1.long")
+        family.workspace.end(f"t1.w{number}")
+    family.workspace.end("t1.long")
     done = family.revert(turns=("t1",))
     assert (done.restored, done.yours) == (("a", "b"), ())
     assert content_of(folder) == before
@@ -138,8 +122,8 @@ def test_two_writes_of_one_file_at_the_same_time(family: Family, folder: Path) -
     family.put("a", "by v")
     family.begin("t1.w", "a")
     family.put("a", "by w")
-    family.space.end("t1.v")
-    family.space.end("t1.w")
+    family.workspace.end("t1.v")
+    family.workspace.end("t1.w")
     assert family.revert(turns=("t1",)).yours == ()
     assert (folder / "a").read_text() == "a0\n"
 
@@ -151,8 +135,8 @@ def test_a_person_s_version_between_two_rows_of_calls_stays(family: Family, fold
         family.begin(f"t1.a{number}")
         family.begin(f"t1.b{number}")
         family.put("a", f"theirs {number}")
-        family.space.end(f"t1.a{number}")
-        family.space.end(f"t1.b{number}")
+        family.workspace.end(f"t1.a{number}")
+        family.workspace.end(f"t1.b{number}")
     done = family.revert(turns=("t1",))
     assert (done.restored, done.yours) == (("a",), ("a",))
     assert (folder / "a").read_text() == "mine 1"
@@ -164,9 +148,9 @@ def test_a_later_turn_does_not_take_what_was_before_it(family: Family, folder: P
     family.put("a", "t1")
     family.begin("t2.b")
     family.put("b", "t2, or so it seems")
-    family.space.end("t2.b")
+    family.workspace.end("t2.b")
     family.put("c", "t1")
-    family.space.end("t1.a")
+    family.workspace.end("t1.a")
     assert family.revert().restored == ("b",)
     assert family.revert().restored == ("a", "c")
 
@@ -185,7 +169,7 @@ def test_all_that_a_dead_program_left_open_is_unsure(family: Family, folder: Pat
     family.restart()
     family.begin("t2.a")
     family.put("new", "x")
-    family.space.end("t2.a")
+    family.workspace.end("t2.a")
     family.revert(turns=("t1",), force=True)
     family.revert(turns=("t2",))
     assert content_of(folder) == before

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workspace.conftest import Agent, content_of, git
+from workspace.conftest import Agent, commit, content_of, git
 from workspace.test_workspace import fill
 
 from steersman.workspace.git import ShadowGit, find_git
@@ -102,12 +102,6 @@ def test_what_may_not_be_written_stays_and_is_named() -> None:
         assert (folder / "d/f").read_text() == "0"
 
     as_nobody(work)
-
-
-def commit(folder: Path, text: str = "x") -> None:
-    """Commit everything, as the person."""
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", text)
 
 
 def standing(folder: Path) -> list[str]:

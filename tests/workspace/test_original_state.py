@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workspace.conftest import Agent, content_of, git
+from workspace.conftest import Agent, commit, content_of, git
 
 from steersman.workspace import surroundings
 from steersman.workspace.scan import look_at
@@ -33,8 +33,7 @@ def fill(folder: Path, kind: str) -> None:
     (folder / "src/.gitignore").write_text("/deep/*.tmp\n!keep.log\n")
     os.mkfifo(folder / "pipe")
     git(folder / "sub", "init", "-q")
-    git(folder / "sub", "add", "f")
-    git(folder / "sub", "commit", "-qm", "x")
+    commit(folder / "sub")
     if kind == "repository":
         git(folder, "init", "-q")
         git(folder, "add", "src", "a.txt", ".gitignore")
@@ -266,8 +265,7 @@ def test_what_is_in_the_index_only_was_not_there(tmp_path: Path, folder: Path) -
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("committed")
     git(folder, "init", "-q")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "x")
+    commit(folder)
     git(folder, "sparse-checkout", "set", "--cone", "in")
     git(folder, "update-index", "--assume-unchanged", "flagged", "there")
     git(folder, "update-index", "--skip-worktree", "skipped")

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from workspace.conftest import Agent, content_of, git
+from workspace.conftest import Agent, commit, content_of, git
 
 from steersman.workflows.durability import draft_name
 
@@ -65,8 +65,7 @@ def test_all_that_a_command_changed_comes_back(tmp_path: Path, folder: Path, kin
         git(folder, "config", "filter.evil.clean", "touch ../evil; cat")
         if kind == "ignored":
             (folder / ".gitignore").write_text("sub/\n")
-        git(folder, "add", "-A")
-        git(folder, "commit", "-qm", "x")
+        commit(folder)
         (tmp_path / "evil").unlink(missing_ok=True)
         (work / "src/f3.txt").write_text("dirty\n")
     agent = Agent(tmp_path / "state", work)
@@ -234,8 +233,7 @@ def test_other_repositories_are_left_alone_and_named(folder: Path, agent: Agent)
         (folder / name).mkdir()
         git(folder / name, "init", "-q")
         (folder / name / "f").write_text("0")
-    git(folder / "inner", "add", "f")
-    git(folder / "inner", "commit", "-qm", "x")
+    commit(folder / "inner")
     (folder / "own").write_text("0")
 
     def act() -> None:
@@ -268,8 +266,7 @@ def test_a_worktree_a_sparse_checkout_and_flags(tmp_path: Path, folder: Path) ->
     """A linked work tree, a sparse checkout, and files marked `assume-unchanged`."""
     fill(folder)
     git(folder, "init", "-q")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "x")
+    commit(folder)
     git(folder, "worktree", "add", "-q", "../tree")
     tree = tmp_path / "tree"
     git(tree, "sparse-checkout", "set", "src")
@@ -307,8 +304,7 @@ def test_a_conflict_in_the_index_blocks_nothing(tmp_path: Path, folder: Path) ->
     """Unmerged paths are files like others."""
     (folder / "a").write_text("0\n")
     git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "0")
+    commit(folder)
     git(folder, "checkout", "-qb", "other")
     (folder / "a").write_text("1\n")
     git(folder, "commit", "-qam", "1")
