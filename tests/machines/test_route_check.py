@@ -36,6 +36,20 @@ def found(
     return [(fault.kind, fault.where, fault.message) for fault in faults]
 
 
+def says(
+    intent: str, situation: str | tuple[str, ...], action: Action, cause: str = "", ack: str = ""
+) -> DispositionRow:
+    """Plant a row of the first table."""
+    place = when(intent=intent, situation=situation)
+    return DispositionRow(name="planted", when=place, action=action, cause=cause, ack=ack)
+
+
+def gives(cause: str, relation: str, action: Delivery, why: str = "Planted.") -> DeliveryRow:
+    """Plant a row of the second table."""
+    place = when(cause=cause, relation=relation)
+    return DeliveryRow(name="planted", when=place, action=action, why=why)
+
+
 def test_the_shipped_tables_are_proven() -> None:
     """No combination lacks a row, no row is dead, and every safety rule holds."""
     assert found() == []
@@ -61,34 +75,24 @@ def test_a_message_that_cancels_a_child_is_found() -> None:
 
 def test_a_cancel_through_the_end_of_the_turn_is_found() -> None:
     """The turn alone is stopped, but its end is a cause that kills."""
-    row = DeliveryRow(
-        name="tidy",
-        when=when(cause="turn_ended", relation="background_child"),
-        action=Delivery.CANCEL,
-        why="Tidy.",
-    )
+    row = gives("turn_ended", "background_child", Delivery.CANCEL)
     kinds = {(kind, where): message for kind, where, message in found(given=[row])}
     assert kinds["kills-child", "row `busy-interrupt`"].endswith(
         "interrupt, cause `message` -> cancel self (row `stop-alone`) -> `turn_ended` "
-        "-> cancel background_child (row `tidy`)"
+        "-> cancel background_child (row `planted`)"
     )
     assert kinds["kills-child", "cause `turn_ended`"] == (
-        "any message, run to its end: cause `turn_ended` -> cancel background_child (row `tidy`)"
+        "any message, run to its end: cause `turn_ended` -> cancel background_child (row `planted`)"
     )
 
 
 def test_a_cancel_of_a_steered_child_is_found() -> None:
     """A child that is steered has deliveries of its own, which may not stop it either."""
-    row = DeliveryRow(
-        name="hasty",
-        when=when(cause="steer", relation="self"),
-        action=Delivery.CANCEL,
-        why="Hasty.",
-    )
+    row = gives("steer", "self", Delivery.CANCEL)
     faults = {(kind, where): message for kind, where, message in found(given=[row])}
     assert faults["kills-child", "row `steer-through`"].endswith(
         "steer, cause `steer_through` -> steer foreground_child (row `steer-through`) -> `steer` "
-        "-> cancel self (row `hasty`)"
+        "-> cancel self (row `planted`)"
     )
 
 
@@ -99,10 +103,8 @@ def test_a_cancel_of_a_steered_child_is_found() -> None:
 @pytest.mark.parametrize("cause", ["message", "more_word", "steer", "steer_through"])
 def test_no_delivery_of_talk_may_stop_another(cause: str, action: Delivery, relation: str) -> None:
     """Whatever row one plants for a cause of talk, stopping anybody else is a fault."""
-    row = DeliveryRow(
-        name="planted", when=when(cause=cause, relation=relation), action=action, why="Planted."
-    )
-    assert "kills-child" in {kind for kind, _, _ in found(given=[row])}
+    faults = found(given=[gives(cause, relation, action)])
+    assert "kills-child" in {kind for kind, _, _ in faults}
 
 
 def test_a_dead_override_is_found() -> None:
@@ -155,16 +157,15 @@ def test_a_hole_is_found() -> None:
 
 def test_a_limit_that_spares_without_a_reason_is_found() -> None:
     """A limit spares a descendant with a reason or not at all."""
-    place = when(cause="budget", relation="side_talk")
-    forgotten = DeliveryRow(name="forgotten", when=place, action=Delivery.NONE, why=" ")
+    forgotten = gives("budget", "side_talk", Delivery.NONE, why=" ")
     assert found(given=[forgotten]) == [
         (
             "spared",
-            "row `forgotten`",
+            "row `planted`",
             "`budget` gives self cancel but side_talk none, without a why",
         )
     ]
-    spared = DeliveryRow(name="spared", when=place, action=Delivery.NONE, why="It only reads.")
+    spared = gives("budget", "side_talk", Delivery.NONE, why="It only reads.")
     assert found(given=[spared]) == []
 
 
@@ -172,30 +173,18 @@ def test_a_limit_that_spares_without_a_reason_is_found() -> None:
 @pytest.mark.parametrize("cause", ["stop", "new", "bare_word", "signal", "parent", "finalize"])
 def test_no_reason_excuses_a_recipient_that_survives_a_cancel(cause: str, relation: str) -> None:
     """Where a person wants work to stop, it stops for everybody."""
-    row = DeliveryRow(
-        name="deaf",
-        when=when(cause=cause, relation=relation),
-        action=Delivery.NONE,
-        why="It only reads.",
-    )
-    faults = found(given=[row])
-    assert ("unheard", "row `deaf`", f"`{cause}` gives {relation} none: it continues") in faults
+    faults = found(given=[gives(cause, relation, Delivery.NONE, why="It only reads.")])
+    assert ("unheard", "row `planted`", f"`{cause}` gives {relation} none: it continues") in faults
 
 
 @pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt"])
 @pytest.mark.parametrize("situation", ["unattended", "busy", "accompanied", "delegating"])
 def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
     """A message that asks for a stop is not queued while something runs."""
-    row = DispositionRow(
-        name="late",
-        when=when(intent=intent, situation=situation),
-        action=Action.QUEUE,
-        ack="queued",
-    )
-    assert found([row]) == [
+    assert found([says(intent, situation, Action.QUEUE, ack="queued")]) == [
         (
             "unheard",
-            "row `late`",
+            "row `planted`",
             f"intent {intent}, situation {situation}, busy interrupt, strategy keyword, "
             "auto_queue on: queue: nothing stops",
         )
@@ -204,15 +193,9 @@ def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
 
 def test_a_cancel_that_stops_the_turn_alone_is_found() -> None:
     """A cause that spares children is not one for a cancel."""
-    row = DispositionRow(
-        name="half",
-        when=when(intent="interrupt_bare", situation="busy"),
-        action=Action.INTERRUPT,
-        cause="message",
-        ack="interrupting",
-    )
+    row = says("interrupt_bare", "busy", Action.INTERRUPT, "message", "interrupting")
     (fault,) = found([row])
-    assert (fault[0], fault[1]) == ("unheard", "row `half`")
+    assert (fault[0], fault[1]) == ("unheard", "row `planted`")
     assert fault[2].endswith("interrupt, cause `message` leaves foreground_child alone")
 
 
@@ -233,22 +216,17 @@ def test_what_cannot_be_done_is_found(
     intent: str, situation: str, action: Action, cause: str
 ) -> None:
     """No second turn beside a running one, no steer into nothing, no command that only waits."""
-    row = DispositionRow(
-        name="odd", when=when(intent=intent, situation=situation), action=action, cause=cause
-    )
-    assert ("impossible", "row `odd`") in [(kind, where) for kind, where, _ in found([row])]
+    faults = found([says(intent, situation, action, cause)])
+    assert ("impossible", "row `planted`") in [(kind, where) for kind, where, _ in faults]
 
 
 def test_a_steer_without_a_recipient_is_found() -> None:
     """A message for children is lost where there are none."""
-    place = when(intent="converse", situation="busy")
-    row = DispositionRow(
-        name="away", when=place, action=Action.STEER, cause="steer_through", ack="steered_child"
-    )
+    row = says("converse", "busy", Action.STEER, "steer_through", "steered_child")
     assert found([row]) == [
         (
             "lost",
-            "row `away`",
+            "row `planted`",
             "intent converse, situation busy, busy interrupt, strategy keyword, auto_queue on: "
             "the steer is for foreground_child alone",
         )
@@ -258,13 +236,10 @@ def test_a_steer_without_a_recipient_is_found() -> None:
 @pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt", "command"])
 def test_a_dropped_control_message_is_found(intent: str) -> None:
     """Who wants to stop or command something is refused only when it is too late anyway."""
-    row = DispositionRow(
-        name="deaf", when=when(intent=intent, situation="busy"), action=Action.REFUSE, ack="refused"
-    )
-    assert found([row]) == [
+    assert found([says(intent, "busy", Action.REFUSE, ack="refused")]) == [
         (
             "dropped-control",
-            "row `deaf`",
+            "row `planted`",
             f"intent {intent}, situation busy, busy interrupt, strategy keyword, auto_queue on: "
             "a control message is refused",
         )
@@ -273,42 +248,34 @@ def test_a_dropped_control_message_is_found(intent: str) -> None:
 
 def test_a_refusal_without_a_reason_is_found() -> None:
     """Every refusal tells the sender the reason."""
-    row = DispositionRow(
-        name="mute", when=when(intent="converse", situation="busy"), action=Action.REFUSE
-    )
-    assert [(kind, where) for kind, where, _ in found([row])] == [("dropped-control", "row `mute`")]
+    faults = found([says("converse", "busy", Action.REFUSE)])
+    assert [(kind, where) for kind, where, _ in faults] == [("dropped-control", "row `planted`")]
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
         (
-            DispositionRow(name="a", when=when(intent="interrupt_bare"), action=Action.INTERRUPT),
+            says("interrupt_bare", "busy", Action.INTERRUPT),
             "action interrupt, but its cause `` does not do that",
         ),
         (
-            DispositionRow(
-                name="a", when=when(intent="converse"), action=Action.STEER, cause="turn_ended"
-            ),
+            says("converse", "busy", Action.STEER, "turn_ended"),
             "action steer, but its cause `turn_ended` does not do that",
         ),
         (
-            DispositionRow(
-                name="a", when=when(intent="converse"), action=Action.STEER, cause="explode"
-            ),
+            says("converse", "busy", Action.STEER, "explode"),
             "action steer, but its cause `explode` does not do that",
         ),
         (
-            DispositionRow(
-                name="a", when=when(intent="interrupt_bare"), action=Action.QUEUE, cause="stop"
-            ),
+            says("interrupt_bare", "busy", Action.QUEUE, "stop"),
             "action queue causes nothing, but names the cause `stop`",
         ),
     ],
 )
 def test_a_row_that_does_not_do_what_it_says_is_found(row: DispositionRow, message: str) -> None:
     """An interrupt needs a cause that stops a recipient, a steer one that steers a recipient."""
-    assert ("inert", "row `a`", message) in found([row])
+    assert ("inert", "row `planted`", message) in found([row])
 
 
 # Every cause --------------------------------------------------------------------------------------
@@ -318,11 +285,8 @@ BELOW = ("foreground_child", "background_child", "side_talk")
 
 def a_broken_row(cause: Cause, relation: Relation) -> DeliveryRow:
     """Plant what breaks a promise at a cell, whatever the cause is."""
-    where = when(cause=cause, relation=relation)
     is_ended = cause in (*CANCELS, *LIMITS)
-    return DeliveryRow(
-        name="planted", when=where, action=Delivery.NONE if is_ended else Delivery.FINALIZE, why=""
-    )
+    return gives(cause, relation, Delivery.NONE if is_ended else Delivery.FINALIZE, why="")
 
 
 @pytest.mark.parametrize(
@@ -347,12 +311,7 @@ def test_no_cause_is_overlooked(cause: Cause, relation: Relation) -> None:
 @pytest.mark.parametrize("action", [Delivery.CANCEL, Delivery.FINALIZE])
 def test_a_named_steer_that_ends_a_child_is_found(relation: str, action: Delivery) -> None:
     """`/steer @NAME TEXT` is talk: it reaches the child, and never ends it."""
-    row = DeliveryRow(
-        name="planted",
-        when=when(cause="steer_named", relation=relation),
-        action=action,
-        why="Planted.",
-    )
+    row = gives("steer_named", relation, action)
     faults = {(kind, where): message for kind, where, message in found(given=[row])}
     assert faults["kills-child", "cause `steer_named`"] == (
         f"`/steer @NAME TEXT`: cause `steer_named` -> {action} {relation} (row `planted`)"
@@ -387,9 +346,7 @@ def test_a_promise_for_a_cell_that_nothing_asks_is_refused(
     cause: Cause, relation: Relation, action: Delivery
 ) -> None:
     """Parent, sibling, and the other cells of `NEVER_ASKED`; and no cause without a text steers."""
-    row = DeliveryRow(
-        name="planted", when=when(cause=cause, relation=relation), action=action, why="Planted."
-    )
+    row = gives(cause, relation, action)
     faults = {where: message for kind, where, message in found(given=[row]) if kind == PROMISE}
     reason = never_asked(cause, relation)
     if not reason and action == Delivery.STEER and cause not in STEERS:
@@ -424,8 +381,7 @@ def test_a_promise_that_the_cause_cannot_keep_is_refused(
     cause: str, relation: str, action: str, reason: str
 ) -> None:
     """A stop ends no session, the end of a session keeps nothing, and a steer ends no recipient."""
-    where = when(cause=cause, relation=relation)
-    row = DeliveryRow(name="planted", when=where, action=Delivery(action), why="Planted.")
+    row = gives(cause, relation, Delivery(action))
     messages = [message for kind, _, message in found(given=[row]) if kind == PROMISE]
     assert len(messages) == 1
     assert reason in messages[0]
@@ -433,12 +389,7 @@ def test_a_promise_that_the_cause_cannot_keep_is_refused(
 
 def test_a_time_limit_that_spares_the_child_stops_no_recipient() -> None:
     """It is asked for the child itself first, and only then for those below it."""
-    row = DeliveryRow(
-        name="patient",
-        when=when(cause="timeout", relation="self"),
-        action=Delivery.NONE,
-        why="Patient.",
-    )
+    row = gives("timeout", "self", Delivery.NONE)
     assert found(given=[row]) == [
         (
             "not-carried-out",
@@ -460,12 +411,7 @@ def test_a_time_limit_that_spares_the_child_stops_no_recipient() -> None:
             "A parent learns of it by the child's result.",
         ),
         (
-            DeliveryRow(
-                name="ended",
-                when=when(cause="turn_ended", relation="self"),
-                action=Delivery.NONE,
-                why="Over.",
-            ),
+            gives("turn_ended", "self", Delivery.NONE),
             "decides only what nothing asks, such as turn_ended to self: The turn has already ended.",
         ),
     ],
@@ -490,12 +436,11 @@ def test_a_cause_that_no_row_raises_is_found() -> None:
 
 def test_a_message_that_never_arises_is_found() -> None:
     """A stop overtakes what waits or runs, not another stop."""
-    place = when(intent="explicit_interrupt", situation="overtaken")
-    row = DispositionRow(name="crossed", when=place, action=Action.QUEUE, ack="queued")
+    row = says("explicit_interrupt", "overtaken", Action.QUEUE, ack="queued")
     assert found([row]) == [
         (
             "unreachable",
-            "row `crossed`",
+            "row `planted`",
             "intent explicit_interrupt, situation overtaken, busy interrupt, strategy keyword, "
             "auto_queue on: this never arises. A stop overtakes only messages that wait or that "
             "start a turn.",
@@ -528,59 +473,40 @@ def test_an_acknowledgement_accompanies_only_the_actions_of_its_use(
         assert "untrue-ack" not in kinds
 
 
-TALK = when(intent="converse", situation="busy")
-
-
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
         (
-            DispositionRow(
-                name="a", when=TALK, action=Action.INTERRUPT, cause="message", ack="queued"
-            ),
+            says("converse", "busy", Action.INTERRUPT, "message", "queued"),
             "ack `queued` (its number in the queue) contradicts action interrupt",
         ),
         (
-            DispositionRow(
-                name="a", when=TALK, action=Action.STEER, cause="steer", ack="steered_child"
-            ),
+            says("converse", "busy", Action.STEER, "steer", "steered_child"),
             "ack `steered_child` (the children to which it will be delivered) contradicts "
             "cause `steer`, which steers no child",
         ),
         (
-            DispositionRow(
-                name="a",
-                when=when(intent="converse", situation="delegating"),
-                action=Action.STEER,
-                cause="steer_through",
-                ack="steered",
-            ),
+            says("converse", "delegating", Action.STEER, "steer_through", "steered"),
             "ack `steered` (it enters at the next boundary) contradicts "
             "cause `steer_through`, which does not steer the turn",
         ),
         (
-            DispositionRow(name="a", when=TALK, action=Action.QUEUE, ack="word_queued"),
+            says("converse", "busy", Action.QUEUE, ack="word_queued"),
             "ack `word_queued` (the word; it waits, nothing stopped; `/stop` stops everything) "
             "contradicts intent converse",
         ),
         (
-            DispositionRow(name="a", when=TALK, action=Action.QUEUE, ack="subagent_working"),
+            says("converse", "busy", Action.QUEUE, ack="subagent_working"),
             "ack `subagent_working` (a subagent is at work; the message waits until it finishes) "
             "contradicts situation busy",
         ),
         (
-            DispositionRow(
-                name="a",
-                when=when(intent="interrupt_bare", situation="busy"),
-                action=Action.INTERRUPT,
-                cause="stop",
-                ack="word_interrupts",
-            ),
+            says("interrupt_bare", "busy", Action.INTERRUPT, "stop", "word_interrupts"),
             "ack `word_interrupts` (the word; the turn stops, children continue; `/stop` also "
             "stops them) contradicts cause `stop`, which ends a foreground_child",
         ),
         (
-            DispositionRow(name="a", when=TALK, action=Action.QUEUE, ack="quued"),
+            says("converse", "busy", Action.QUEUE, ack="quued"),
             "there is no acknowledgement `quued`",
         ),
     ],
@@ -590,7 +516,7 @@ def test_an_acknowledgement_that_contradicts_what_is_done_is_found(
 ) -> None:
     """The fault names the first message for which it is untrue, and the hint what is true there."""
     (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
-    assert (fault.kind, fault.where) == ("untrue-ack", "row `a`")
+    assert (fault.kind, fault.where) == ("untrue-ack", "row `planted`")
     assert fault.message.startswith("intent ")
     assert fault.message.endswith(f": {problem}")
     assert fault.hint.startswith("True there: `")
@@ -598,7 +524,7 @@ def test_an_acknowledgement_that_contradicts_what_is_done_is_found(
 
 def test_a_message_that_waits_in_silence_is_found() -> None:
     """Every queued, steered or interrupting message is acknowledged; the hint lists the true texts."""
-    row = DispositionRow(name="mute", when=TALK, action=Action.QUEUE)
+    row = says("converse", "busy", Action.QUEUE)
     (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
     assert fault.kind == "missing-ack"
     assert fault.message.endswith("auto_queue on: queue, and the sender gets no acknowledgement")
@@ -612,15 +538,8 @@ def test_every_acknowledgement_has_a_use() -> None:
 
 def test_an_interrupt_that_leaves_the_turn_running_is_found() -> None:
     """Action interrupt means that the turn stops, whatever else does."""
-    row = DispositionRow(
-        name="odd", when=TALK, action=Action.INTERRUPT, cause="route.goal", ack="interrupting"
-    )
-    own = DeliveryRow(
-        name="own",
-        when=when(cause="route.goal", relation="goal"),
-        action=Delivery.CANCEL,
-        why="Odd.",
-    )
+    row = says("converse", "busy", Action.INTERRUPT, "route.goal", "interrupting")
+    own = gives("route.goal", "goal", Delivery.CANCEL)
     rest = DeliveryRow(name="rest", when=when(cause="route.goal"), action=Delivery.NONE, why="Odd.")
     space = {**DEFAULT_DELIVERIES.space, "cause": (*Cause, "route.goal")}
     table = Table("deliveries", space, (own, rest, *DEFAULT_DELIVERIES.rows), 2)
@@ -633,13 +552,7 @@ def test_an_interrupt_that_leaves_the_turn_running_is_found() -> None:
 def test_a_check_is_quick_enough_to_run_at_every_start() -> None:
     """Both tables with an override are checked in well under half a second of work."""
     begin = time.process_time()
-    found(
-        [
-            DispositionRow(
-                name="talk", when=when(intent="converse", situation="idle"), action=Action.RUN
-            )
-        ]
-    )
+    found([says("converse", "idle", Action.RUN)])
     assert time.process_time() - begin < 0.5
 
 
@@ -657,14 +570,5 @@ def test_talk_that_nobody_takes_is_found(
     intent: str, situation: str | tuple[str, ...], is_fault: bool
 ) -> None:
     """A message at rest is never refused for ever, nor is each steer."""
-    row = DispositionRow(
-        name="mute",
-        when=when(intent=intent, situation=situation),
-        action=Action.REFUSE,
-        cause="",
-        ack="refused",
-        doc="A test.",
-    )
-    table = DEFAULT_DISPOSITIONS.override((row,))
-    kinds = [found.kind for found in check_routes(table, DEFAULT_DELIVERIES)]
-    assert ("dropped-talk" in kinds) is is_fault
+    faults = found([says(intent, situation, Action.REFUSE, ack="refused")])
+    assert ("dropped-talk" in [kind for kind, _, _ in faults]) is is_fault
