@@ -19,8 +19,6 @@ from steersman.proofs.custom_routes import (
 )
 from steersman.proofs.route_check import CONVERSATIONAL, check_routes
 
-STEER_CHILDREN = (RouteOutcome(to=("children.active",), what="steer"),)
-
 
 def talk(name: str, what: str, *to: str, **more: Any) -> Override:
     """Make a route by which talk gives something to these; `more` are other keys of it."""
@@ -54,25 +52,22 @@ def said(routes: Routes, intent: str, situation: str) -> tuple[str, str, str, st
 
 
 @pytest.mark.parametrize(
-    ("gifts", "situation", "expected"),
+    ("to", "what", "situation", "expected"),
     [
-        ([("self", "queue")], "busy", ("queue", "", "queued")),
-        ([("self", "steer")], "busy", ("steer", "steer", "steered")),
-        ([("children.active", "steer")], "delegating", ("steer", "steer_through", "steered_child")),
-        ([("self", "cancel")], "busy", ("interrupt", "message", "interrupting")),
-        ([("everybody", "cancel")], "busy", ("interrupt", "bare_word", "interrupting")),
-        ([("self", "turn")], "unattended", ("run", "", "")),
-        ([("children", "steer")], "delegating", ("steer", "route.mine", "steered_child")),
+        ("self", "queue", "busy", ("queue", "", "queued")),
+        ("self", "steer", "busy", ("steer", "steer", "steered")),
+        ("children.active", "steer", "delegating", ("steer", "steer_through", "steered_child")),
+        ("self", "cancel", "busy", ("interrupt", "message", "interrupting")),
+        ("everybody", "cancel", "busy", ("interrupt", "bare_word", "interrupting")),
+        ("self", "turn", "unattended", ("run", "", "")),
+        ("children", "steer", "delegating", ("steer", "route.mine", "steered_child")),
     ],
 )
 def test_a_route_for_talk(
-    gifts: list[tuple[str, str]], situation: str, expected: tuple[str, str, str]
+    to: str, what: str, situation: str, expected: tuple[str, str, str]
 ) -> None:
     """A known cause is named where it has just this reach; otherwise the route brings its own."""
-    deliveries = tuple(RouteOutcome(to=(to,), what=what) for to, what in gifts)
-    mine = Override(
-        name="mine", message=("converse",), when={"situation": (situation,)}, deliver=deliveries
-    )
+    mine = talk("mine", what, to, when={"situation": (situation,)})
     assert said(in_front(mine), "converse", situation) == ("mine", *expected)
 
 
@@ -88,7 +83,7 @@ def test_a_route_with_its_own_cause_reaches_only_its_targets() -> None:
 
 def test_a_route_without_a_place_applies_where_it_is_possible() -> None:
     """A steer for children is no rule for a session that has none, nor for one that rests."""
-    routes = in_front(Override(name="through", message=("converse",), deliver=STEER_CHILDREN))
+    routes = in_front(talk("through", "steer", "children.active"))
     assert said(routes, "converse", "delegating")[0] == "through"
     for situation in ("idle", "busy", "accompanied", "interrupting", "finalizing"):
         assert said(routes, "converse", situation) == said(STEERSMAN, "converse", situation)
@@ -96,10 +91,8 @@ def test_a_route_without_a_place_applies_where_it_is_possible() -> None:
 
 def test_a_route_for_a_cause() -> None:
     """It changes what some get, and leaves the others alone."""
-    gift = RouteOutcome(to=("children.background", "side_talks"), what="cancel")
-    routes = in_front(
-        Override(name="all", causes=("timeout",), deliver=(gift,), why="No more money.")
-    )
+    targets = ("children.background", "side_talks")
+    routes = in_front(upon("all", "timeout", "cancel", *targets, why="No more money."))
     assert set(routes.reach("timeout")) == {
         "self",
         "foreground_child",
@@ -112,9 +105,8 @@ def test_a_route_for_a_cause() -> None:
 
 def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
     """The example of docs/routing.md: the child's own stop reaches its children in the background."""
-    gift = RouteOutcome(to=("children.background",), what="cancel")
     why = "What a child has started in the background is stopped with it."
-    routes = in_front(Override(name="same-limit", causes=("timeout",), deliver=(gift,), why=why))
+    routes = in_front(upon("same-limit", "timeout", "cancel", "children.background", why=why))
     assert check_routes(routes.dispositions, routes.deliveries) == ()
     assert set(routes.reach(Cause.TIMEOUT)) == {"self", "foreground_child", "background_child"}
 
@@ -169,7 +161,7 @@ def test_the_first_of_several_routes_wins() -> None:
         ),
         (Override(name="a", message=("converse",)), "", "`deliver` is missing"),
         (
-            Override(name="steer", message=("converse",), deliver=STEER_CHILDREN),
+            talk("steer", "steer", "children.active"),
             "name",
             "`steer` is the name of a shipped row already",
         ),
@@ -243,7 +235,7 @@ def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
 
 def test_all_invalid_routes_are_reported_at_once_and_nothing_changes() -> None:
     """Two wrong routes are two invalid routes, and the tables stay as they are."""
-    good = Override(name="c", message=("converse",), deliver=STEER_CHILDREN)
+    good = talk("c", "steer", "children.active")
     routes, invalid_routes = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])
     assert [route.route for route in invalid_routes] == [0, 2]
     assert routes is STEERSMAN
@@ -252,7 +244,7 @@ def test_all_invalid_routes_are_reported_at_once_and_nothing_changes() -> None:
 def test_a_route_behind_one_that_takes_all_is_dead() -> None:
     """It would never be asked; that is a mistake."""
     first = talk("a", "queue", "self")
-    second = Override(name="b", message=("converse",), deliver=STEER_CHILDREN)
+    second = talk("b", "steer", "children.active")
     _, invalid_routes = put_in_front(STEERSMAN, [first, second])
     message = "never decides anything: earlier routes match wherever it does"
     assert invalid_routes == (InvalidRoute(route=1, key="", message=message),)
@@ -270,15 +262,7 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
             talk("a", "refuse", "self", ack="queued", message=("explicit_interrupt",)),
             "dropped-control",
         ),
-        (
-            Override(
-                name="a",
-                message=("converse",),
-                when={"situation": ("busy",)},
-                deliver=STEER_CHILDREN,
-            ),
-            "lost",
-        ),
+        (talk("a", "steer", "children.active", when={"situation": ("busy",)}), "lost"),
     ],
 )
 def test_an_unsafe_route_is_found_by_the_checker(route: Override, kind: str) -> None:
