@@ -14,7 +14,7 @@ from steersman.machines.json_shape import parse_json
 from steersman.ports.models.scripted import load_script
 from steersman.workflows.agent_definition import read_agent
 from steersman.workflows.config import load
-from steersman.workflows.document import read_document
+from steersman.workflows.document import read_document, tell
 from steersman.workflows.flow.check import Surroundings, check_file
 from steersman.workflows.flow.workflow_file import list_workflows
 from steersman.workflows.foreign_file import LARGEST, parse_toml
@@ -29,6 +29,7 @@ TEXTS = {
     "dotted quotes": '"a" . ' * 6_000 + "a = 1",
     "dotted table": "[" + ".".join("a" * 6_000) + "]",
     "long number": "x = " + "1" * 5_000,
+    "zeros": "\0" * 100,
     "long": "# " * LARGEST,
 }
 
@@ -82,7 +83,9 @@ def test_a_hostile_project_is_looked_at(tmp_path: Path, kind: str) -> None:
     workflow = hostile(tmp_path / ".steersman" / "workflows" / "z.toml", kind)
     (found,) = (each for each in list_workflows(paths, tmp_path) if each.origin == "project")
     assert (found.name, found.description) == ("z", "")
-    assert check_file(workflow, Surroundings(paths=paths, folder=tmp_path, environ={})).spec is None
+    checked = check_file(workflow, Surroundings(paths=paths, folder=tmp_path, environ={}))
+    assert checked.spec is None
+    assert [bool(tell(error)) for error in checked.errors] == [True]
     hostile(tmp_path / "steersman.toml", kind)
     with pytest.raises(SteersmanError):
         load(paths, tmp_path, {})

@@ -7,7 +7,8 @@ from textwrap import dedent
 import pytest
 
 from steersman.machines.errors import ConfigError
-from steersman.workflows.config import Config
+from steersman.workflows.config import Config, load
+from steersman.workflows.paths import Paths
 from steersman.workflows.settings import parse_size
 
 ErrorOf = Callable[..., str]
@@ -243,12 +244,8 @@ def test_flags_are_checked_too(error_of: ErrorOf) -> None:
     ]
 
 
-def test_missing_named_file_is_an_error(paths: object, project: Path) -> None:
+def test_missing_named_file_is_an_error(paths: Paths, project: Path) -> None:
     """`STEERSMAN_CONFIG` must name a file that is there."""
-    from steersman.workflows.config import load
-    from steersman.workflows.paths import Paths
-
-    assert isinstance(paths, Paths)
     with pytest.raises(ConfigError, match="the file can't be read"):
         load(paths, project, {"STEERSMAN_CONFIG": str(project / "none.toml")})
 

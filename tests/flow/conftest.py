@@ -6,7 +6,6 @@ from textwrap import dedent
 
 import pytest
 
-from steersman.machines.errors import ConfigError
 from steersman.workflows.flow.reading import load_workflow
 from steersman.workflows.flow.spec import WorkflowSpec
 
@@ -21,15 +20,3 @@ def read(tmp_path: Path) -> Callable[[str], WorkflowSpec]:
         return load_workflow(path)
 
     return read_text
-
-
-@pytest.fixture
-def faults_of(read: Callable[[str], WorkflowSpec], tmp_path: Path) -> Callable[[str], str]:
-    """Say what is wrong in a text, with paths from the test's folder."""
-
-    def faults(text: str) -> str:
-        with pytest.raises(ConfigError) as caught:
-            read(text)
-        return str(caught.value).replace(f"{tmp_path}/", "")
-
-    return faults
