@@ -582,13 +582,10 @@ def test_the_shipped_configuration_has_the_same_lists() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("¿stop?", Intent.INTERRUPT_BARE),
         ("STOP！", Intent.INTERRUPT_BARE),
         ("ｓｔｏｐ，please", Intent.INTERRUPT_BARE),
         ("🛑 Stop now!!! 😡", Intent.INTERRUPT_BARE),
         ("\u202bstop\u202c", Intent.INTERRUPT_BARE),
-        ("stop。", Intent.INTERRUPT_BARE),
-        ("【stop】", Intent.INTERRUPT_BARE),
         ("okay, stop, thank you", Intent.INTERRUPT_BARE),
         ("oh no, stop already", Intent.INTERRUPT_BARE),
         ("sorry, nevermind!", Intent.INTERRUPT_BARE),
