@@ -183,18 +183,6 @@ def test_a_dry_run_changes_nothing(folder: Path, agent: Agent) -> None:
     assert content_of(folder) == {}
 
 
-def test_ignored_and_large_files_that_a_tool_writes_come_back(folder: Path, agent: Agent) -> None:
-    """What the looks at the folder leave out is covered where the path is known."""
-    (folder / ".gitignore").write_text("*.log\n")
-    (folder / "x.log").write_bytes(b"mine")
-    (folder / "big").write_bytes(b"0" * (17 << 20))
-    before = content_of(folder)
-    agent.write("x.log", b"agent")
-    agent.write("big", b"small")
-    agent.revert()
-    assert content_of(folder) == before
-
-
 def test_a_large_file_that_a_command_changes_is_named(folder: Path, agent: Agent) -> None:
     """No copy was kept, so it stays, and that is said."""
     (folder / "big").write_bytes(b"0" * (17 << 20))
@@ -202,16 +190,6 @@ def test_a_large_file_that_a_command_changes_is_named(folder: Path, agent: Agent
     done = agent.revert()
     assert [path for path, _ in done.kept] == ["big"]
     assert "too large" in done.kept[0][1]
-
-
-def test_a_rule_that_no_longer_ignores_deletes_nothing(folder: Path, agent: Agent) -> None:
-    """A file that was ignored when the command began was not made by it."""
-    (folder / ".gitignore").write_text("*.env\n")
-    (folder / "my.env").write_text("precious")
-    agent.command(lambda: (folder / ".gitignore").write_text(""))
-    agent.revert()
-    assert (folder / "my.env").read_text() == "precious"
-    assert (folder / ".gitignore").read_text() == "*.env\n"
 
 
 def test_never_through_a_link(tmp_path: Path, folder: Path, agent: Agent) -> None:
@@ -318,18 +296,6 @@ def test_a_conflict_in_the_index_blocks_nothing(tmp_path: Path, folder: Path) ->
     agent.command(lambda: (folder / "a").write_text("agent"))
     assert agent.revert().restored == ("a",)
     assert content_of(folder) == before
-
-
-def test_what_changed_while_the_program_died_stays(folder: Path, agent: Agent) -> None:
-    """A change of unknown author is kept and named, and reverted only with `--force`."""
-    (folder / "a").write_text("0")
-    agent.workspace.begin("t1", "t1.c1", "shell", None)
-    (folder / "a").write_text("who?")
-    agent.restart()
-    done = agent.revert()
-    assert [path for path, _ in done.kept] == ["a"]
-    assert agent.revert(force=True).restored == ("a",)
-    assert (folder / "a").read_text() == "0"
 
 
 def test_without_git_our_own_tools_are_covered(monkeypatch, tmp_path: Path, folder: Path) -> None:
