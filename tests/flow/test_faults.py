@@ -52,7 +52,7 @@ def test_no_snapshot_is_left_over() -> None:
 
 CHECKER = ("check", "graph", "inclusion", "reading", "scope", "template", "workflow_file")
 """The modules of `workflows/flow` that find mistakes."""
-RENDERING = ("render_words", "items_of", "_compile", "_explained")
+RENDERING = ("render_words", "items_of", "_explained")
 """What fails when a template is filled in, in a run: no check can tell it."""
 ELSEWHERE = "is longer than "
 """What a file of 200 kB is needed for; the test of templates shows it."""

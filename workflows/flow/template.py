@@ -5,7 +5,8 @@ into a text as it is: nothing is quoted, and so nothing is ever given to a shell
 element of an argument list is filled in separately and stays one argument, whatever is in it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final
 
@@ -150,12 +151,8 @@ def parse_template(text: str) -> nodes.Template:
     """Parse a text within its bounds. Raises `TemplateError` with the line in it."""
     if len(text) > _MAX_LENGTH:
         raise TemplateError(f"is longer than {_MAX_LENGTH:,} characters")
-    try:
+    with _parsing():
         tree = ENVIRONMENT.parse(text)
-    except TemplateSyntaxError as error:
-        raise TemplateError(_sentence(error), line=error.lineno) from error
-    except (RecursionError, ValueError, MemoryError) as error:
-        raise TemplateError("is nested too deeply", "let a command do it") from error
     _look_over(tree)
     return tree
 
@@ -166,17 +163,13 @@ def parse_expression(text: str) -> nodes.Template:
         raise TemplateError("is an expression already", "write it without `{{` and `}}`")
     if len(text) > _MAX_LENGTH:
         raise TemplateError(f"is longer than {_MAX_LENGTH:,} characters")
-    try:
+    with _parsing("expression"):
         parser = Parser(ENVIRONMENT, text, state="variable")
         expression = parser.parse_expression()
         if not parser.stream.eos:
             rest = str(parser.stream.current.value)
             hint = "`==` compares" if rest == "=" else ""
             raise TemplateError(f"continues after its end: `{rest}`", hint)
-    except TemplateSyntaxError as error:
-        raise TemplateError(_sentence(error, "expression"), line=error.lineno) from error
-    except (RecursionError, ValueError, MemoryError) as error:
-        raise TemplateError("is nested too deeply", "let a command do it") from error
     tree = nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
     tree.set_environment(ENVIRONMENT)
     _look_over(tree)
@@ -240,10 +233,19 @@ def _compiled_expression(text: str) -> Template:
 
 
 def _compile(tree: nodes.Template) -> Template:
-    try:
+    with _parsing():
         return ENVIRONMENT.from_string(tree)
+
+
+@contextmanager
+def _parsing(noun: str = "template") -> Generator[None]:
+    """Turn what the parser and the compiler raise into `TemplateError`."""
+    try:
+        yield
     except TemplateSyntaxError as error:
-        raise TemplateError(_sentence(error), line=error.lineno) from error
+        said = (error.message or "").replace("'", "`").rstrip(".")
+        message = f"is no {noun}: {said[:1].lower()}{said[1:]}"
+        raise TemplateError(message, line=error.lineno) from error
     except (RecursionError, SyntaxError, ValueError, MemoryError) as error:
         raise TemplateError("is nested too deeply", "let a command do it") from error
 
@@ -265,8 +267,3 @@ def _explained(error: Exception) -> TemplateError:
         case _:
             said = str(error).replace("'", "`")[:200]
             return TemplateError(f"can't be filled in: {said or type(error).__name__}")
-
-
-def _sentence(error: TemplateSyntaxError, noun: str = "template") -> str:
-    said = (error.message or "").replace("'", "`").rstrip(".")
-    return f"is no {noun}: {said[:1].lower()}{said[1:]}"
