@@ -1,8 +1,9 @@
 """The order of steps: their needs, and cycles in them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 
 from ..problem import Problem, did_you_mean
 from .spec import StepSpec
@@ -122,12 +123,13 @@ def _needs_problems(
 
 def _known_steps(name: str, steps: Mapping[str, StepSpec], broken: frozenset[str]) -> str:
     """Return a hint for a name that no step has."""
-    return did_you_mean(name, [*steps, *broken]) or f"steps: {_listed(steps)}"
+    return did_you_mean(name, [*steps, *broken]) or f"steps: {listed(steps, 8)}"
 
 
-def _listed(names: Mapping[str, object]) -> str:
-    listed = ", ".join(f"`{name}`" for name in list(names)[:8])
-    return listed + (", …" if len(names) > 8 else "")
+def listed(names: Collection[str], most: int = 10) -> str:
+    """Write names as part of a sentence, of very many the first."""
+    first = ", ".join(f"`{name}`" for name in islice(names, most))
+    return first + (", …" if len(names) > most else "")
 
 
 def _cycle_problem(cycle: list[str], steps: Mapping[str, StepSpec]) -> Problem:

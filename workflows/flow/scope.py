@@ -10,7 +10,7 @@ from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..document import is_list, is_table
 from ..problem import Problem, Where, did_you_mean
-from .graph import ancestors, waits_for
+from .graph import ancestors, listed, waits_for
 from .spec import (
     FIELDS,
     ITEM_FIELDS,
@@ -291,7 +291,7 @@ def _name_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Proble
             yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
         return
     roots = ["vars", "steps", *RUN_FIELDS, *(["item", "index"] if slot.has_item else [])]
-    hint = did_you_mean(name, roots) or f"known: {_listed(roots)}"
+    hint = did_you_mean(name, roots) or f"known: {listed(roots)}"
     yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
@@ -314,7 +314,7 @@ def _step_problems(
         return
     name = reference.path[1]
     if name not in steps:
-        hint = _meant("steps", name, list(steps)) or f"steps: {_listed(list(steps))}"
+        hint = _meant("steps", name, list(steps)) or f"steps: {listed(steps)}"
         yield _problem(slot, f"uses step `{name}`, which is not there", hint, reference.line)
         return
     if slot.step is not None and name not in before[slot.step.id]:
@@ -331,12 +331,12 @@ def _step_problems(
 def _field_problems(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Problem]:
     field, fields = reference.path[2], fields_of(step)
     if field not in fields:
-        has = f"a step with `{step.kind}` has {_listed(list(fields))}"
+        has = f"a step with `{step.kind}` has {listed(fields)}"
         message = f"uses `steps.{step.id}.{field}`, which is not there"
         yield _problem(slot, message, did_you_mean(field, fields, has), reference.line)
     words = {"status": STATUSES, "verdict": VERDICTS}.get(field, ())
     if reference.said is not None and words and reference.said not in words:
-        hint = did_you_mean(reference.said, words) or f"it is one of {_listed(words)}"
+        hint = did_you_mean(reference.said, words) or f"it is one of {listed(words)}"
         message = f"compares `steps.{step.id}.{field}` with `{reference.said}`, which it never is"
         yield _problem(slot, message, hint, reference.line)
 
@@ -344,7 +344,7 @@ def _field_problems(slot: TemplatePlace, reference: Reference, step: StepSpec) -
 def _run_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
-        hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
+        hint = f"it has {listed(RUN_FIELDS[name])}"
         yield _problem(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
 
 
@@ -375,8 +375,3 @@ def _meant(root: str, name: str, names: Sequence[str]) -> str:
 
 def _dashed(name: str, names: Any) -> str:
     return next((candidate for candidate in names if candidate.startswith(f"{name}-")), "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    listed = ", ".join(f"`{name}`" for name in names[:10])
-    return listed + (", …" if len(names) > 10 else "")
