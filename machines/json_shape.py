@@ -153,6 +153,11 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def is_same(value: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
 def _inside(place: str, part: str) -> str:
     """Go on from a place, which may be in backticks; the empty one is that of the arguments."""
     if not place:
@@ -171,9 +176,9 @@ def _wrong_kind(value: Any, schema: Schema, place: str) -> str:
     if kinds and not any(_is(value, kind) for kind in kinds):
         names = (TYPES[kind][1] if kind in TYPES else kind for kind in kinds)
         return f"{place} must be {' or '.join(names)}"
-    if "const" in schema and not _is_same(value, schema["const"]):
+    if "const" in schema and not is_same(value, schema["const"]):
         return f"{place} must be {_shown(schema['const'])}"
-    if "enum" in schema and not any(_is_same(value, option) for option in schema["enum"]):
+    if "enum" in schema and not any(is_same(value, option) for option in schema["enum"]):
         return f"{place} must be one of {', '.join(map(_shown, schema['enum']))}"
     return ""
 
@@ -182,11 +187,6 @@ def _is(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, TYPES[kind][0] if kind in TYPES else object)
-
-
-def _is_same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
 def _shown(value: Any) -> str:

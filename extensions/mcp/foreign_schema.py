@@ -13,7 +13,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, cast
 
-from ...machines.json_shape import is_deeper
+from ...machines.json_shape import is_deeper, is_same
 from ...ports.models.loose_json import table
 from ...ports.tools.text import visible
 
@@ -79,11 +79,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_same(left: Any, right: Any) -> bool:
-    """Compare as JSON does, in which true is not 1."""
-    return left == right and isinstance(left, bool) == isinstance(right, bool)
-
-
 def _written(value: Any) -> str:
     return visible(json.dumps(value, ensure_ascii=False), _SHOWN)
 
@@ -122,14 +117,14 @@ class _Check:
         return f"{_called(name)} must be {' or '.join(words for _, words in known)}"
 
     def _choice(self, schema: Json, value: Any, name: str, depth: int) -> str:
-        if "const" in schema and not _is_same(schema["const"], value):
+        if "const" in schema and not is_same(schema["const"], value):
             return f"{_called(name)} must be {_written(schema['const'])}"
         allowed = schema.get("enum")
         if not isinstance(allowed, list):
             return ""
         values = entries(allowed)
         self._steps -= len(values)
-        if any(_is_same(each, value) for each in values):
+        if any(is_same(each, value) for each in values):
             return ""
         return f"{_called(name)} must be one of {_written(values)}"
 
