@@ -294,6 +294,4 @@ def _with_routes(document: Document, base: str) -> Routes:
     if diagnostics:
         raise config_error(diagnostics)
     doc = f"{len(declared)} routes of {document.file}, before those of {base}."
-    return Routes(
-        name=document.file, doc=doc, dispositions=routes.dispositions, deliveries=routes.deliveries
-    )
+    return replace(routes, name=document.file, doc=doc)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from html import escape
 from typing import Any, assert_never
 
 from ...machines.errors import TemplateError
@@ -207,6 +208,5 @@ def plan_mermaid(plan: StepLevels) -> str:
 
 
 def _escaped(text: str) -> str:
-    for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(character, written)
+    text = escape(text, quote=False).replace('"', "&quot;")
     return "".join(char if char.isprintable() else " " for char in text)
