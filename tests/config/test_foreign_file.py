@@ -77,9 +77,8 @@ def test_a_hostile_document_is_diagnosed(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_hostile_project_is_looked_at(tmp_path: Path, kind: str) -> None:
+def test_a_hostile_project_is_looked_at(tmp_path: Path, paths: Paths, kind: str) -> None:
     """Its workflow is listed without a description, its settings are an error, and nothing is trusted."""
-    paths = Paths.of({"STEERSMAN_HOME": str(tmp_path / "home")})
     workflow = hostile(tmp_path / ".steersman" / "workflows" / "z.toml", kind)
     (found,) = (each for each in list_workflows(paths, tmp_path) if each.origin == "project")
     assert (found.name, found.description) == ("z", "")
@@ -96,9 +95,8 @@ def test_a_hostile_project_is_looked_at(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_hostile_configuration_is_an_error(tmp_path: Path, kind: str) -> None:
+def test_a_hostile_configuration_is_an_error(tmp_path: Path, paths: Paths, kind: str) -> None:
     """The person's own file is read with the same bounds."""
-    paths = Paths.of({"STEERSMAN_HOME": str(tmp_path / "home")})
     hostile(paths.config_file, kind)
     assert key_variables(paths, tmp_path, {}) == frozenset()
     with pytest.raises(SteersmanError):

@@ -171,14 +171,13 @@ def test_a_projects_hooks_are_added_once_it_is_trusted(
     assert [hook.run for hook in config.hooks] == [("own",), ("other",)]
 
 
-def test_keys_of_models_are_known_from_every_file_that_applies(tmp_path: Path) -> None:
+def test_keys_of_models_are_known_from_every_file_that_applies(
+    paths: Paths, project: Path, tmp_path: Path
+) -> None:
     """Also from a file with faults, and in quotes; from a project's only if that is trusted."""
-    home, project = tmp_path / "home", tmp_path / "project"
-    for folder in (home, project):
-        folder.mkdir()
-    paths = Paths(config=home, state=home / "state", cache=home / "cache")
+    paths.config.mkdir()
     text = '[models.a]\napi_key_env = \'KEY_A\'\n[models.b]\n"api_key_env" = "KEY_B"\nbroken ='
-    (home / "config.toml").write_text(text)
+    paths.config_file.write_text(text)
     (project / "steersman.toml").write_text('[models.c]\napi_key_env = "KEY_C"\n')
     (tmp_path / "named.toml").write_text('models.d = { api_key_env = "KEY_D" }\n')
     environ = {"STEERSMAN_CONFIG": str(tmp_path / "named.toml")}

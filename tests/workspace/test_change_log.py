@@ -77,13 +77,7 @@ def test_memory_and_file_say_the_same(seed, tmp_path, monkeypatch) -> None:
             call = running.pop(dice.choice(list(running)))
             why = "no git" if dice.random() < 0.1 else ""
             paths = () if why else dice.sample(["a", 'b "blind": ""}', "ä\n"], dice.randint(0, 3))
-            changes = [
-                PathChange(
-                    turn=call.turn, call=call.call, tool="write", path=path, before=None, after=None
-                )
-                for path in paths
-            ]
-            log.end(call, changes, why)
+            log.end(call, [call.change(path, None, None) for path in paths], why)
             ended += [call.turn] if why else []
         elif action == "revert" and (there := log.touches()):
             given_back = dice.sample(there, dice.randint(1, len(there)))

@@ -233,9 +233,8 @@ def test_a_file_torn_by_a_power_cut_blocks_nothing(tmp_path: Path, folder: Path,
     assert agent.workspace.notices == []
 
 
-def test_a_full_disk_stops_no_tool(tmp_path: Path, folder: Path, monkeypatch) -> None:
+def test_a_full_disk_stops_no_tool(folder: Path, agent: Agent, monkeypatch) -> None:
     """A copy that cannot be kept is reported; the tool runs, and the next change is kept again."""
-    agent = Agent(tmp_path / "state", folder)
     agent.write("a", b"1")
     real = os.rename
 

@@ -116,7 +116,7 @@ def standing(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["same process", "restarted"])
 def test_a_gc_between_two_commands_takes_no_copy_away(
-    tmp_path: Path, folder: Path, restarts: bool
+    folder: Path, agent: Agent, restarts: bool
 ) -> None:
     """What was borrowed and is thrown away is copied again while the file still has it."""
     fill(folder)
@@ -125,7 +125,6 @@ def test_a_gc_between_two_commands_takes_no_copy_away(
     (folder / "staged").write_text("only in the index")
     git(folder, "add", "staged")
     before = content_of(folder)
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "src/f1.txt").write_text("agent"))
     git(folder, "rm", "-q", "--cached", "staged")
     git(folder, "reflog", "expire", "--expire=now", "--all")
@@ -137,7 +136,7 @@ def test_a_gc_between_two_commands_takes_no_copy_away(
     assert content_of(folder) == before
 
 
-def test_a_stash_and_a_checkout_in_the_middle(tmp_path: Path, folder: Path) -> None:
+def test_a_stash_and_a_checkout_in_the_middle(folder: Path, agent: Agent) -> None:
     """What git brought is the person's, stays, and so does all that git knows."""
     fill(folder)
     git(folder, "init", "-q", "-b", "main")
@@ -146,7 +145,6 @@ def test_a_stash_and_a_checkout_in_the_middle(tmp_path: Path, folder: Path) -> N
     (folder / "src/f1.txt").write_text("on the other branch")
     commit(folder)
     git(folder, "checkout", "-q", "main")
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: [(folder / f"src/f{one}.txt").write_text("agent") for one in (1, 2)])
     git(folder, "stash", "-q")
     git(folder, "checkout", "-q", "other")
@@ -162,7 +160,7 @@ def test_a_stash_and_a_checkout_in_the_middle(tmp_path: Path, folder: Path) -> N
     assert (folder / "src/f2.txt").read_text() == "agent"
 
 
-def test_a_rebase_that_stopped_in_the_middle(tmp_path: Path, folder: Path) -> None:
+def test_a_rebase_that_stopped_in_the_middle(folder: Path, agent: Agent) -> None:
     """The agent resolved a conflict; given back, the conflict is there again, and the rebase goes on."""
     (folder / "a").write_text("0\n")
     git(folder, "init", "-q", "-b", "main")
@@ -173,7 +171,6 @@ def test_a_rebase_that_stopped_in_the_middle(tmp_path: Path, folder: Path) -> No
     git(folder, "checkout", "-q", "main")
     (folder / "a").write_text("main\n")
     commit(folder)
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "mine").write_text("agent"))
     with pytest.raises(Exception, match="rebase"):
         git(folder, "rebase", "-q", "other")
@@ -187,7 +184,7 @@ def test_a_rebase_that_stopped_in_the_middle(tmp_path: Path, folder: Path) -> No
     assert (folder / "a").read_text() == "main\n"
 
 
-def test_a_submodule_is_left_alone_and_named(tmp_path: Path, folder: Path) -> None:
+def test_a_submodule_is_left_alone_and_named(tmp_path: Path, folder: Path, agent: Agent) -> None:
     """Its files, its commit and its entry in the index; the files around it come back."""
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -200,7 +197,6 @@ def test_a_submodule_is_left_alone_and_named(tmp_path: Path, folder: Path) -> No
         folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "sub"
     )
     commit(folder)
-    agent = Agent(tmp_path / "state", folder)
 
     def act() -> None:
         (folder / "sub/f").write_text("agent")

@@ -61,12 +61,11 @@ KINDS = pytest.mark.parametrize("kind", ["repository", "plain folder"])
     ids=lambda commands: commands[-1][:20],
 )
 def test_all_is_as_it_was_whatever_became_of_the_rules(
-    tmp_path: Path, folder: Path, kind: str, commands: list[str]
+    folder: Path, agent: Agent, kind: str, commands: list[str]
 ) -> None:
     """The rules are those of the turn's beginning; what only new ones hide is a change like others."""
     fill(folder, kind)
     before = content_of(folder)
-    agent = Agent(tmp_path / "state", folder)
     for command in commands:
         agent.command(lambda command=command: sh(command)(folder))
         agent.restart()
@@ -114,10 +113,9 @@ def test_what_an_earlier_revert_gave_back_is_no_change_by_others(
     (folder / "f4").unlink()
 
 
-def test_rules_outside_the_tree_are_fixed_too(tmp_path: Path, folder: Path) -> None:
+def test_rules_outside_the_tree_are_fixed_too(folder: Path, agent: Agent) -> None:
     """What a command writes into git's own rules hides nothing from the revert."""
     fill(folder, "repository")
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: sh("echo new > .git/info/exclude; echo 1 > new")(folder))
     done = agent.revert()
     assert done.restored == ("new",)
@@ -174,11 +172,10 @@ def test_rules_that_a_tool_wrote_do_not_hide_what_a_command_makes(
     ],
 )
 def test_what_lies_outside_and_changed_is_named(
-    tmp_path: Path, folder: Path, kind: str, command: str, note: str
+    folder: Path, agent: Agent, kind: str, command: str, note: str
 ) -> None:
     """Repositories inside, ignored files and special files are not restored, and it is not claimed."""
     fill(folder, kind)
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: sh(f"{command}; echo 1 > a.txt")(folder))
     agent.restart()
     done = agent.revert()
@@ -198,13 +195,12 @@ def test_what_lies_outside_and_changed_is_named(
     ],
 )
 def test_what_a_command_did_to_the_repository_is_named(
-    tmp_path: Path, folder: Path, command: str
+    folder: Path, agent: Agent, command: str
 ) -> None:
     """Commits, branches, stashes and what is staged stay."""
     fill(folder, "repository")
     git(folder, "config", "user.name", "ann")
     git(folder, "config", "user.email", "ann@example.org")
-    agent = Agent(tmp_path / "state", folder)
     agent.command(
         lambda: sh(f"echo 1 > a.txt; touch a2.txt; {command}; echo 2 > src/b.txt")(folder)
     )
@@ -229,12 +225,11 @@ def test_changes_by_others_are_named(folder: Path, agent: Agent) -> None:
 
 
 @KINDS
-def test_a_folder_that_a_person_emptied_stays(tmp_path: Path, folder: Path, kind: str) -> None:
+def test_a_folder_that_a_person_emptied_stays(folder: Path, agent: Agent, kind: str) -> None:
     """Its files were known before the turn; that it is empty now is no change of the agent."""
     fill(folder, kind)
     (folder / "mine/deep").mkdir(parents=True)
     (folder / "mine/deep/f").write_text("1")
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: sh("echo 1 > first")(folder))
     (folder / "mine/deep/f").unlink()
     agent.write("own.txt", b"1", "t2")
@@ -259,7 +254,7 @@ def test_what_others_put_back_is_no_change(folder: Path, agent: Agent) -> None:
     assert (done.restored, done.notes, done.is_original) == (("a",), (), True)
 
 
-def test_what_is_in_the_index_only_was_not_there(tmp_path: Path, folder: Path) -> None:
+def test_what_is_in_the_index_only_was_not_there(folder: Path, agent: Agent) -> None:
     """Outside of a sparse checkout, deleted, or flagged: a file that a command makes there goes again."""
     for name in ("in/f", "out/f", "gone", "flagged", "skipped", "there"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -272,7 +267,6 @@ def test_what_is_in_the_index_only_was_not_there(tmp_path: Path, folder: Path) -
     for name in ("gone", "flagged", "skipped"):
         (folder / name).unlink()
     before = content_of(folder)
-    agent = Agent(tmp_path / "state", folder)
     made = "mkdir out; for f in out/f gone flagged skipped; do echo agent > $f; done; rm there"
     agent.command(lambda: sh(made)(folder))
     done = agent.revert()
@@ -299,11 +293,10 @@ def test_a_socket_is_named(folder: Path, agent: Agent) -> None:
 
 
 def test_a_clock_that_was_set_back_proves_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path
+    monkeypatch: pytest.MonkeyPatch, folder: Path, agent: Agent
 ) -> None:
     """Then times of change are not believed."""
     fill(folder, "plain folder")
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "a.txt").write_text("1"))
     moment, drift = surroundings.clock()
     monkeypatch.setattr("steersman.workspace.scanner.clock", lambda: (moment, drift - 3600))
@@ -313,11 +306,10 @@ def test_a_clock_that_was_set_back_proves_nothing(
 
 
 def test_a_folder_that_cannot_be_looked_at_is_not_said_to_be_original(
-    tmp_path: Path, folder: Path
+    tmp_path: Path, folder: Path, agent: Agent
 ) -> None:
     """Where the record of the beginning is lost, the sentence is not said."""
     (folder / "a").write_text("0")
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "a").write_text("1"))
     (look,) = agent.workspace._ledger.looks
     agent.restart()

@@ -106,7 +106,7 @@ def test_what_a_kill_left_half_written_does_not_keep_a_folder(folder: Path, agen
 
 
 def test_an_account_without_a_home_has_its_changes_back(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`~` is no folder then, least of all one below this one."""
 
@@ -116,7 +116,6 @@ def test_an_account_without_a_home_has_its_changes_back(
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("pwd.getpwuid", unknown)
     monkeypatch.chdir(folder)
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "a").write_text("1"))
     assert agent.revert().restored == ("a",)
     assert agent.workspace.notices == []
@@ -262,12 +261,11 @@ def test_a_worktree_a_sparse_checkout_and_flags(tmp_path: Path, folder: Path) ->
     assert content_of(tree) == before
 
 
-def test_a_persons_gc_takes_nothing_away(tmp_path: Path, folder: Path) -> None:
+def test_a_persons_gc_takes_nothing_away(folder: Path, agent: Agent) -> None:
     """Copies are our own as soon as a file has changed, whatever becomes of the repository."""
     fill(folder)
     git(folder, "init", "-q")
     git(folder, "add", "-A")
-    agent = Agent(tmp_path / "state", folder)
     before = content_of(folder)
     agent.command(lambda: (folder / "src/f1.txt").write_text("agent"))
     shutil.rmtree(folder / ".git")
@@ -278,7 +276,7 @@ def test_a_persons_gc_takes_nothing_away(tmp_path: Path, folder: Path) -> None:
     assert all("gone" in why for _, why in done.kept)
 
 
-def test_a_conflict_in_the_index_blocks_nothing(tmp_path: Path, folder: Path) -> None:
+def test_a_conflict_in_the_index_blocks_nothing(folder: Path, agent: Agent) -> None:
     """Unmerged paths are files like others."""
     (folder / "a").write_text("0\n")
     git(folder, "init", "-q", "-b", "main")
@@ -292,7 +290,6 @@ def test_a_conflict_in_the_index_blocks_nothing(tmp_path: Path, folder: Path) ->
     with pytest.raises(Exception, match="merge"):
         git(folder, "merge", "-q", "other")
     before = content_of(folder)
-    agent = Agent(tmp_path / "state", folder)
     agent.command(lambda: (folder / "a").write_text("agent"))
     assert agent.revert().restored == ("a",)
     assert content_of(folder) == before
