@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .json_shape import is_array, is_object, parse_json
+from .json_shape import is_array, is_number, is_object, parse_json
 from .value import Value
 
 FORM = "mcp:elicitation"
@@ -155,12 +155,11 @@ def _fault(field: FormField, value: Any) -> str:
         several = value if is_array(value) else [value]
         is_one_of = all(one in field.choices for one in several) or not field.choices
         return "" if is_one_of and isinstance(value, list) == field.is_list else field.takes
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = {
         "string": isinstance(value, str),
         "boolean": isinstance(value, bool),
-        "integer": is_number and isinstance(value, int),
-        "number": is_number,
+        "integer": is_number(value) and isinstance(value, int),
+        "number": is_number(value),
     }
     if not fits[field.kind]:
         return field.takes

@@ -7,6 +7,7 @@ among these: a regular expression from outside can take for ever.
 """
 
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
@@ -22,6 +23,13 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "null": ((type(None),), "null"),
 }
 """The types of JSON Schema: the types of Python, and how people call them."""
+NUMBERS: Final[Mapping[str, tuple[Callable[[Any, Any], bool], str]]] = {
+    "minimum": (operator.ge, "at least"),
+    "maximum": (operator.le, "at most"),
+    "exclusiveMinimum": (operator.gt, "more than"),
+    "exclusiveMaximum": (operator.lt, "less than"),
+}
+"""The bounds of a number: what has to hold of it and the bound, and how people say so."""
 DEEPEST: Final = 64
 """Lists and objects inside each other that data from outside may have: each takes some stack."""
 _NESTING: Final = (dict, list)
@@ -98,7 +106,7 @@ class _Check:
             yield from self._of_array(value, schema, place)
         elif isinstance(value, str):
             yield from _of_text(value, schema, place)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
+        elif is_number(value):
             yield from _of_number(value, schema, place)
 
     def _of_others(self, value: Any, schema: Schema, place: str) -> str:
@@ -153,6 +161,18 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether this is a JSON number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_of_type(value: Any, kind: str) -> bool:
+    """Whether this is of a type of JSON Schema; anything is of an unknown one."""
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, TYPES[kind][0] if kind in TYPES else object)
+
+
 def is_same(value: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
@@ -173,7 +193,7 @@ def _without(place: str) -> Callable[[str], str]:
 def _wrong_kind(value: Any, schema: Schema, place: str) -> str:
     wanted = schema.get("type")
     kinds = [wanted] if isinstance(wanted, str) else list(wanted or ())
-    if kinds and not any(_is(value, kind) for kind in kinds):
+    if kinds and not any(is_of_type(value, kind) for kind in kinds):
         names = (TYPES[kind][1] if kind in TYPES else kind for kind in kinds)
         return f"{place} must be {' or '.join(names)}"
     if "const" in schema and not is_same(value, schema["const"]):
@@ -181,12 +201,6 @@ def _wrong_kind(value: Any, schema: Schema, place: str) -> str:
     if "enum" in schema and not any(is_same(value, option) for option in schema["enum"]):
         return f"{place} must be one of {', '.join(map(_shown, schema['enum']))}"
     return ""
-
-
-def _is(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    return isinstance(value, TYPES[kind][0] if kind in TYPES else object)
 
 
 def _shown(value: Any) -> str:
@@ -202,11 +216,6 @@ def _of_text(value: str, schema: Schema, place: str) -> Iterator[str]:
 
 
 def _of_number(value: float, schema: Schema, place: str) -> Iterator[str]:
-    if "minimum" in schema and not value >= schema["minimum"]:
-        yield f"{place} must be at least {schema['minimum']}"
-    if "maximum" in schema and not value <= schema["maximum"]:
-        yield f"{place} must be at most {schema['maximum']}"
-    if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
-        yield f"{place} must be more than {schema['exclusiveMinimum']}"
-    if "exclusiveMaximum" in schema and not value < schema["exclusiveMaximum"]:
-        yield f"{place} must be less than {schema['exclusiveMaximum']}"
+    for word, (holds, said) in NUMBERS.items():
+        if word in schema and not holds(value, schema[word]):
+            yield f"{place} must be {said} {schema[word]}"

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal, cast
 
+from .json_shape import is_number
 from .value import Value
 
 VerdictKind = Literal["done", "continue", "wait", "impossible"]
@@ -146,9 +147,8 @@ def read_condition(data: object) -> Condition:
         return Condition(kind="process", seconds=0.0, process=pid)
     if isinstance(path, str) and _is_inside(path):
         return Condition(kind="file", seconds=0.0, file=path)
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if is_number and 0 < cast("float", seconds) <= MOST_SECONDS:
-        return Condition(kind="time", seconds=float(cast("float", seconds)))
+    if is_number(seconds) and 0 < seconds <= MOST_SECONDS:
+        return Condition(kind="time", seconds=float(seconds))
     return Condition()
 
 

@@ -9,11 +9,10 @@ Source: JSON Schema 2020-12, https://json-schema.org/draft/2020-12/json-schema-v
 """
 
 import json
-from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, cast
 
-from ...machines.json_shape import is_deeper, is_same
+from ...machines.json_shape import NUMBERS, TYPES, is_deeper, is_number, is_of_type, is_same
 from ...ports.models.loose_json import table
 from ...ports.tools.text import visible
 
@@ -23,26 +22,11 @@ _SHOWN = 80  # characters of a value of the schema in a fault
 
 Json = dict[str, Any]
 
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "object": (lambda value: isinstance(value, dict), "an object"),
-    "array": (lambda value: isinstance(value, list), "a list"),
-    "string": (lambda value: isinstance(value, str), "a text"),
-    "integer": (lambda value: _is_number(value) and value == value // 1, "a whole number"),
-    "number": (lambda value: _is_number(value), "a number"),
-    "boolean": (lambda value: isinstance(value, bool), "true or false"),
-    "null": (lambda value: value is None, "null"),
-}
-_NUMBERS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
-    "minimum": (lambda value, bound: value >= bound, "at least"),
-    "maximum": (lambda value, bound: value <= bound, "at most"),
-    "exclusiveMinimum": (lambda value, bound: value > bound, "more than"),
-    "exclusiveMaximum": (lambda value, bound: value < bound, "less than"),
-}
 _LENGTHS = {
-    "minLength": (str, _NUMBERS["minimum"], "characters"),
-    "maxLength": (str, _NUMBERS["maximum"], "characters"),
-    "minItems": (list, _NUMBERS["minimum"], "entries"),
-    "maxItems": (list, _NUMBERS["maximum"], "entries"),
+    "minLength": (str, NUMBERS["minimum"], "characters"),
+    "maxLength": (str, NUMBERS["maximum"], "characters"),
+    "minItems": (list, NUMBERS["minimum"], "entries"),
+    "maxItems": (list, NUMBERS["maximum"], "entries"),
 }
 
 
@@ -73,10 +57,6 @@ def is_within(data: Any, *, size: int, depth: int) -> bool:
 def entries(data: Any) -> list[object]:
     """Return a list as it is; an empty one for anything else."""
     return cast("list[object]", data) if isinstance(data, list) else []
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _written(value: Any) -> str:
@@ -111,10 +91,11 @@ class _Check:
     def _kind(self, schema: Json, value: Any, name: str, depth: int) -> str:
         given = schema.get("type")
         kinds = entries(given) if isinstance(given, list) else [given]
-        known = [_KINDS[kind] for kind in kinds if isinstance(kind, str) and kind in _KINDS]
-        if len(known) < len(kinds) or any(check(value) for check, _ in known):
+        known = [kind for kind in kinds if isinstance(kind, str) and kind in TYPES]
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        if len(known) < len(kinds) or any(is_of_type(whole, kind) for kind in known):
             return ""
-        return f"{_called(name)} must be {' or '.join(words for _, words in known)}"
+        return f"{_called(name)} must be {' or '.join(TYPES[kind][1] for kind in known)}"
 
     def _choice(self, schema: Json, value: Any, name: str, depth: int) -> str:
         if "const" in schema and not is_same(schema["const"], value):
@@ -129,15 +110,15 @@ class _Check:
         return f"{_called(name)} must be one of {_written(values)}"
 
     def _bounds(self, schema: Json, value: Any, name: str, depth: int) -> str:
-        if _is_number(value):
-            for key, (fits, words) in _NUMBERS.items():
+        if is_number(value):
+            for key, (fits, words) in NUMBERS.items():
                 bound = schema.get(key)
-                if _is_number(bound) and not fits(value, bound):
+                if is_number(bound) and not fits(value, bound):
                     return f"{_called(name)} must be {words} {bound}"
         length = len(value) if isinstance(value, str) else len(entries(value))
         for key, (kind, (fits, words), unit) in _LENGTHS.items():
             bound = schema.get(key)
-            if isinstance(value, kind) and _is_number(bound) and not fits(length, bound):
+            if isinstance(value, kind) and is_number(bound) and not fits(length, bound):
                 return f"{_called(name)} must have {words} {bound} {unit}"
         return ""
 
