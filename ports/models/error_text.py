@@ -7,8 +7,7 @@ Every method returns a `ServerFault` and raises nothing. The server's own messag
 import json
 import socket
 import ssl
-from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ...machines.json_shape import parse_json
@@ -163,38 +162,33 @@ class ServerErrorText(Value):
             case _:
                 return "try again later, or choose another model with `/model` or `--model`"
 
-    def transport(self, error: Exception) -> ServerFault:
+    def transport(self, error: OSError) -> ServerFault:
         """Report a failed connection, or one that broke before the first byte of an answer."""
-        chain = list(_causes(error))
         shown = excerpt(str(error) or type(error).__name__, self.key)
-
-        def is_due_to(kind: type[BaseException]) -> bool:
-            return any(isinstance(cause, kind) for cause in chain)
-
-        if is_due_to(ssl.SSLError):
+        if isinstance(error, ssl.SSLError):
             return ServerFault(
                 f"no trusted connection to {self.place}: {shown}",
                 "check the certificate, and whether the server speaks `http://` or `https://`",
             )
-        if is_due_to(socket.gaierror):
+        if isinstance(error, socket.gaierror):
             return ServerFault(
                 f"the name `{urlsplit(self.url).hostname or ''}` of {self.place} cannot be resolved",
                 "check `base_url` and the network",
                 brief="name not found",
             )
-        if is_due_to(ConnectionRefusedError):
+        if isinstance(error, ConnectionRefusedError):
             return ServerFault(
                 f"no server listens at {self.place}: connection refused",
                 "start the model server, or correct `base_url`",
                 brief="connection refused",
             )
-        if is_due_to(ConnectTimeout):
+        if isinstance(error, ConnectTimeout):
             return ServerFault(
                 f"{self.place} does not accept connections: timed out",
                 "check `base_url` and the network",
                 brief="no connection",
             )
-        if is_due_to(TimeoutError):
+        if isinstance(error, TimeoutError):
             return ServerFault(
                 f"{self.place} fell silent: nothing came within the time limit",
                 "the server may be overloaded: try again, or choose a smaller model",
@@ -284,18 +278,3 @@ class ServerErrorText(Value):
 def _is_too_long(status: int, body: str) -> bool:
     lower = body.lower()
     return status == 413 or (status in (400, 500) and any(words in lower for words in _TOO_LONG))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and all its causes, members of exception groups included."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        cause = waiting.pop()
-        if cause is None or id(cause) in seen:
-            continue
-        seen.add(id(cause))
-        yield cause
-        waiting += [cause.__cause__, cause.__context__]
-        if isinstance(cause, BaseExceptionGroup):
-            waiting += cast(BaseExceptionGroup[BaseException], cause).exceptions
