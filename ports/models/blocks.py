@@ -173,9 +173,8 @@ class SmallTurn(TurnView):
         if self.left_over() or self._owed() or MOVES.search(self.request):
             return self._conversation()
         new = [path for path, text in self.files.items() if self.before.get(path, "") != text]
-        return (
-            f"Done: {', '.join(new)}." if new else "Done."
-        )  # what a command did, nobody else says
+        # What a command did, nobody else says.
+        return f"Done: {', '.join(new)}." if new else "Done."
 
     def _owed(self) -> str:
         """Say what the last command has left undone; empty if nothing."""
@@ -293,9 +292,8 @@ class SmallTurn(TurnView):
             for path, body in fits.items()
             if path not in known or (known[path] or "").rstrip() != body.rstrip()
         ]
-        return changed or (
-            list(fits.items()) if is_failing else []
-        )  # it is told that nothing changed
+        # The model is told that nothing changed.
+        return changed or (list(fits.items()) if is_failing else [])
 
     def _conversation(self) -> tuple[ChatMessage, ...]:
         """Return the conversation as the model is to read it."""

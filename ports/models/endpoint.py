@@ -150,9 +150,8 @@ class Endpoint:
             target = f"http://{self._address.header}{target}"
         asked = method, target, {**self._headers, **(headers or {})}, body
         kept: ModelConnection | None = None
-        while (
-            self._kept and kept is None
-        ):  # the newest first; those that are useless now are closed
+        # The newest first; those that are useless now are closed.
+        while self._kept and kept is None:
             since, kept = self._kept.pop()
             if not kept.is_idle or time.monotonic() - since >= _KEPT:
                 kept.close()

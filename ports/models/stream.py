@@ -51,9 +51,8 @@ async def json_objects(
         if not is_begun:
             buffer = buffer.removeprefix(b"\xef\xbb\xbf")
             is_begun = len(buffer) > 2  # bytes of half a byte order mark
-        if (
-            b"\n" in piece or b"\r" in buffer
-        ):  # LF, CRLF or CR end a line; a last CR may be half of an end
+        # LF, CRLF or CR end a line; a last CR may be half of an end.
+        if b"\n" in piece or b"\r" in buffer:
             text = buffer.replace(b"\r\n", b"\n")
             whole = text.removesuffix(b"\r")
             *lines, rest = whole.replace(b"\r", b"\n").split(b"\n")

@@ -651,9 +651,8 @@ def _declared(function: Callable[..., Any], name: str) -> tuple[ToolSchema, type
             )
         default = ... if parameter.default is parameter.empty else parameter.default
         about = described.get(parameter.name)
-        text: dict[str, Any] = (
-            {"description": about} if about else {}
-        )  # else the annotation's stands
+        # Without one, that of the annotation stands.
+        text: dict[str, Any] = {"description": about} if about else {}
         field = Field(default=default, alias=parameter.name, **text)
         fields[f"argument_{number}"] = (hints[parameter.name], field)
     try:

@@ -46,10 +46,9 @@ class KnownWords:
         self._operands = 0
         self.faults = dict(self._faults(words, end))
         self.suspect = min(self.faults, default=None) if row is not None else end
+        # The subcommand of a group is no program that runs.
         if self._is_group and words[end:] and words[end].is_clear:
-            self.suspect = (
-                end if words[end].text.startswith("-") else end + 1
-            )  # its subcommand is none
+            self.suspect = end if words[end].text.startswith("-") else end + 1
 
     @property
     def fixed(self) -> set[int]:

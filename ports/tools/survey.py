@@ -44,13 +44,8 @@ _WIDTH = 160  # characters of such a line
 _MOST = 2000  # files that are looked at
 _LARGEST = 8 << 20  # bytes of a file that is looked into
 _LISTED = 40  # names of other files
-_FOREIGN = (
-    "venv",
-    "node_modules",
-    "target",
-    "dist",
-    "build",
-)  # folders of a language's environment
+# Folders of a language's environment.
+_FOREIGN = ("venv", "node_modules", "target", "dist", "build")
 
 
 class Found(Value):
