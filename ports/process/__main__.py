@@ -7,8 +7,6 @@ without a line of the runtime being imported.
 import os
 import sys
 
-__all__: list[str] = []
-
 if __name__ == "__main__":
     package = type(sys)("process")
     package.__path__ = [os.path.dirname(os.path.abspath(__file__))]
