@@ -98,7 +98,7 @@ class ServedModel(ABC):
         diagnostic = self._diagnostic
         try:
             async with (
-                SilenceWatch(reply.listener.on_notice, self._silence) as watch,
+                aclosing(SilenceWatch(reply.listener.on_notice, self._silence)) as watch,
                 self._endpoint.post(content) as pieces,
                 aclosing(json_objects(pieces, diagnostic)) as objects,
             ):

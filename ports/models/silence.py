@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 TOLD_AFTER = 30.0
 """Seconds of silence after which it is told; then after twice as long, and so on."""
 
 
 class SilenceWatch:
-    """Watches one call, as a context: `heard` is called for each piece of its answer.
+    """Watches one call until it is closed: `heard` is called for each piece of its answer.
 
     `on_notice` is told of each silence, with the `limit`, in seconds, after which the call fails.
     """
@@ -19,22 +17,13 @@ class SilenceWatch:
         self._on_notice, self._limit = on_notice, limit
         self._loop = asyncio.get_running_loop()
         self.heard()
+        self._timer = self._loop.call_later(self._next, self._look)
 
     def heard(self) -> None:
         """Note that a piece came now."""
         self._since, self._next = self._loop.time(), TOLD_AFTER
 
-    async def __aenter__(self) -> Self:
-        """Begin to watch."""
-        self._timer = self._loop.call_later(self._next, self._look)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def aclose(self) -> None:
         """Watch no more."""
         self._timer.cancel()
 
