@@ -22,9 +22,8 @@ def merged(path: str, before: str, written: str) -> str:
     is_shorter = len(written.split()) < _WHOLE * len(before.split())
     if not path.endswith((".py", ".pyi")) or not is_shorter:
         return written
-    try:
-        old, new = ast.parse(before), ast.parse(written)
-    except (SyntaxError, ValueError, RecursionError):
+    old, new = parsed(before), parsed(written)
+    if old is None or new is None:
         return written
     known, given = _definitions(old), _definitions(new)
     if not given or known.keys() <= given.keys() or not known.keys() & given.keys():
@@ -60,10 +59,10 @@ def merged(path: str, before: str, written: str) -> str:
 
 def repaired(path: str, written: str) -> str:
     """Return Python without a stray first line, such as a quote that opens nothing, if that mends it."""
-    if not path.endswith(".py") or _can_read(written):
+    if not path.endswith(".py") or parsed(written) is not None:
         return written
     rest = written.partition("\n")[2]
-    return rest if rest.strip() and _can_read(rest) else written
+    return rest if rest.strip() and parsed(rest) is not None else written
 
 
 def functions_of(source: str) -> list[str]:
@@ -124,20 +123,18 @@ def with_function(source: str, written: str, name: str) -> str:
 
 
 def _functions(source: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    try:
-        tree = ast.parse(textwrap.dedent(source))
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    tree = parsed(textwrap.dedent(source))
+    nodes = ast.walk(tree) if tree is not None else ()
+    found = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     return sorted(found, key=lambda node: node.lineno)
 
 
-def _can_read(source: str) -> bool:
+def parsed(source: str) -> ast.Module | None:
+    """Return Python as its tree; none if it cannot be read."""
     try:
-        ast.parse(source)
+        return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
-        return False
-    return True
+        return None
 
 
 def _definitions(tree: ast.Module) -> dict[str, _Definition]:

@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from .fragments import parsed
+
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})(.*)$")
 PATH = re.compile(
     r"(?<![\w.+-])(?:[\w.+-]++/){0,40}"
@@ -68,9 +70,8 @@ def scripts_in(text: str) -> list[Block]:
 
 
 def _is_script(source: str) -> bool:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parsed(source)
+    if tree is None:
         return False
     has_own = any(
         isinstance(node, ast.Import | ast.ImportFrom | ast.With | ast.For) for node in tree.body
