@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from ...machines.value import Value
-from .ancestry import arguments, started
+from .ancestry import arguments, read, started
 from .tree import descendants, end_pass
 
 _KINDS = (
@@ -108,13 +108,9 @@ def _marked(mark: str) -> set[int]:
 
 def _mark(pid: int) -> str:
     """Return the mark in the environment of a process, or nothing."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            words = b"\0" + file.read()
-    except OSError:
-        return ""
-    _, _, rest = words.partition(f"\0{MARK}=".encode())
-    return rest.partition(b"\0")[0].decode("ascii", "replace")
+    environ = read(f"/proc/{pid}/environ")
+    _, _, rest = f"\0{environ}".partition(f"\0{MARK}=")
+    return rest.partition("\0")[0]
 
 
 def _own_processes() -> Iterator[int]:
