@@ -7,11 +7,11 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from ...machines.errors import ToolError
 from ...workflows.settings import ToolDeclaration
+from ..models.route import Address
 from ..process.own_python import module_command
 from .shell import DeclaredTool
 from .tool import ToolResources
 
-_PORTS = {"http": 80, "https": 443}
 _SECONDS = 60.0
 _LONGEST = 4_000
 
@@ -46,16 +46,13 @@ def canonical(url: str) -> str:
     """
     text = url.strip()
     try:
-        parts = urlsplit(text)
-        host, port = parts.hostname or "", parts.port
-        name = host if host.isascii() else host.encode("idna").decode()
+        parts, address = urlsplit(text), Address.of(text)
     except ValueError as error:
         raise ToolError(f"`{text[:80]}` is no address: {error}") from error
-    if parts.scheme not in _PORTS or not name or len(text) > _LONGEST:
+    if parts.scheme not in ("http", "https") or not address.host or len(text) > _LONGEST:
         raise ToolError(f"`{text[:80]}` is no address that begins with http:// or https://")
     if "@" in parts.netloc or any(ord(sign) <= 32 or sign == "\\" for sign in text):
         raise ToolError("an address here has no user name, no space and no backslash")
-    shown = f"[{name}]" if ":" in name else name
-    place = shown if port in (None, _PORTS[parts.scheme]) else f"{shown}:{port}"
+    place = address.header.lower()
     path = urlsplit(urljoin(f"http://{place}/", parts.path or "/")).path
-    return urlunsplit((parts.scheme, place.lower(), path or "/", parts.query, ""))
+    return urlunsplit((parts.scheme, place, path or "/", parts.query, ""))
