@@ -1,8 +1,12 @@
 """What the tests of processes share: a host on a loop of its own, and hostile programs."""
 
 import asyncio
+import json
 import os
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +29,19 @@ class Marking(Mark):
         environment = {"PATH": os.environ["PATH"], "MARK": self.word}
         rest.setdefault("cwd", Path("/"))
         return ProcessSpec(argv=(*argv, self.word), environment=environment, **rest)
+
+    @contextmanager
+    def runtime(self, *argv: str, **more: float) -> Generator[subprocess.Popen[str]]:
+        """Start a runtime of its own with a command that carries the mark, which has said `ready`."""
+        spec, pipe = self.spec(*argv), subprocess.PIPE
+        wanted = {"argv": spec.argv, "environment": spec.environment, **more}
+        program = [sys.executable, Path(__file__).with_name("runtime.py")]
+        with subprocess.Popen(program, stdin=pipe, stdout=pipe, text=True) as runtime:
+            assert runtime.stdin is not None
+            assert runtime.stdout is not None
+            print(json.dumps(wanted), file=runtime.stdin, flush=True)
+            assert "ready" in runtime.stdout.readline()
+            yield runtime
 
 
 @dataclass

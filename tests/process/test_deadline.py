@@ -1,11 +1,7 @@
 """The deadline of a runtime that may be cut off: what runs then is killed, and nothing starts."""
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessResult
@@ -48,16 +44,7 @@ def test_a_deadline_that_is_moved_on_kills_nothing(hosting, mark):
 
 def test_a_stopped_runtime_leaves_nothing_past_its_deadline(mark):
     """The tools of a runtime that a signal has stopped are gone, although that cannot end them."""
-    program = Path(__file__).with_name("runtime.py")
-    spec = mark.spec("sh", "-c", "echo ready; sleep 600")
-    wanted = {"argv": spec.argv, "environment": spec.environment, "seconds": 2.0}
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, program], stdin=pipe, stdout=pipe, text=True) as runtime:
-        assert runtime.stdin is not None
-        assert runtime.stdout is not None
-        runtime.stdin.write(json.dumps(wanted) + "\n")
-        runtime.stdin.flush()
-        assert "ready" in runtime.stdout.readline()
+    with mark.runtime("sh", "-c", "echo ready; sleep 600", seconds=2.0) as runtime:
         runtime.send_signal(signal.SIGSTOP)
         try:
             assert mark.until_gone(30.0) == []

@@ -3,7 +3,6 @@
 Where bubblewrap can't run (it is not installed, or a container forbids it) only the refusals are tested.
 """
 
-import json
 import os
 import signal
 import socket
@@ -20,7 +19,6 @@ from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessResult, ProcessSpec
 from steersman.ports.tools.sandbox import Sandbox, SandboxPolicy, bubblewrap, git_folders
 
-RUNTIME = Path(__file__).with_name("runtime.py")
 FAULT = bubblewrap()[1]
 boxed = pytest.mark.skipif(bool(FAULT), reason=FAULT or "it works")
 
@@ -285,16 +283,7 @@ def test_stop_is_a_proof_in_here_too(box, hosting, mark, hostile):
 @boxed
 def test_the_end_of_the_runtime_is_the_end_of_the_sandbox(box, mark, hostile):
     """After kill -9 of the runtime nothing in a sandbox is left a second later."""
-    spec = mark.spec(*box.sandbox().wrap((*hostile, mark.word)))
-    runtime = subprocess.Popen(
-        [sys.executable, RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with runtime:
-        assert runtime.stdin is not None
-        assert runtime.stdout is not None
-        runtime.stdin.write(json.dumps({"argv": spec.argv, "environment": spec.environment}) + "\n")
-        runtime.stdin.flush()
-        assert "ready" in runtime.stdout.readline()
+    with mark.runtime(*box.sandbox().wrap((*hostile, mark.word))) as runtime:
         runtime.send_signal(signal.SIGKILL)
     assert mark.until_gone(1.0) == []
 

@@ -1,7 +1,6 @@
 """Nothing that a command starts outlives its stop, its timeout, or the runtime."""
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -16,8 +15,6 @@ from steersman.ports.process.ancestry import arguments
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.leftover import leftovers, orphaned_commands
 from steersman.ports.process.process import ProcessResult
-
-RUNTIME = Path(__file__).with_name("runtime.py")
 
 
 def parent_of(pid: int) -> int:
@@ -50,16 +47,7 @@ def test_stop_is_a_proof(hosting, mark, hostile):
 )
 def test_the_end_of_the_runtime(mark, hostile, number):
     """When the runtime is ended by a signal, nothing that it started is left a second later."""
-    spec = mark.spec(*hostile)
-    runtime = subprocess.Popen(
-        [sys.executable, RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with runtime:
-        assert runtime.stdin is not None
-        assert runtime.stdout is not None
-        runtime.stdin.write(json.dumps({"argv": spec.argv, "environment": spec.environment}) + "\n")
-        runtime.stdin.flush()
-        assert "ready" in runtime.stdout.readline()
+    with mark.runtime(*hostile) as runtime:
         assert mark.pids()
         runtime.send_signal(number)
 
@@ -207,15 +195,7 @@ def test_the_end_of_a_supervisor_and_the_spawner(hosting, mark, name):
 
 def test_what_a_dead_program_left_is_listed(hosting, mark):
     """A command whose program, spawner and supervisor are all dead is a leftover of that program."""
-    spec = mark.spec("sh", "-c", "echo ready; sleep 60")
-    with subprocess.Popen(
-        [sys.executable, RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as runtime:
-        assert runtime.stdin is not None
-        assert runtime.stdout is not None
-        runtime.stdin.write(json.dumps({"argv": spec.argv, "environment": spec.environment}) + "\n")
-        runtime.stdin.flush()
-        assert "ready" in runtime.stdout.readline()
+    with mark.runtime("sh", "-c", "echo ready; sleep 60") as runtime:
         (shell,) = [pid for pid in mark.pids() if mark.word in arguments(pid)[-1:]][:1]
         supervisor = parent_of(shell)
         above = (runtime.pid, parent_of(supervisor), supervisor)
