@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from models.conftest import no_pause
 from support.coroutines import run
 from support.model_server import Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
 from support.patience import seconds
@@ -20,10 +21,6 @@ READ = ToolSchema(
     name="read", description="Read a file.", parameters={"type": "object", "properties": {}}
 )
 MARK = {"cache_control": {"type": "ephemeral"}}
-
-
-async def no_pause(pause: float) -> None:
-    """Wait no time at all."""
 
 
 def model_at(server: ModelServer, retries: int = 0) -> AnthropicModel:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from models.conftest import Printing
 
 from steersman.journal.recovery import INTERRUPTED, UNKNOWN
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
@@ -19,33 +20,11 @@ SURVEY = "a.py\n```\ndef f():\n    return 1\n```\n\nbig.log\n```\nx\n[… 9 line
 TESTED = f"{SURVEY}\n\nTests are run with: make test"
 
 
-class Model:
-    """Answers with texts in order, and keeps what it was asked."""
-
-    name = "small"
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = list(texts)
-        self.asked: list[ModelRequest] = []
-
-    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
-        """Give the next text."""
-        self.asked.append(request)
-        return ModelAnswer(text=self.texts.pop(0))
-
-    async def window(self) -> int:
-        """Return any."""
-        return 4096
-
-    async def aclose(self) -> None:
-        """There is nothing to close."""
-
-
 class Talk:
     """One conversation through the dialect, with results that the test gives."""
 
     def __init__(self, *texts: str) -> None:
-        self.model = Model(*texts)
+        self.model = Printing(*texts)
         self.dialect = BlocksDialect(self.model)
         self.said: list[ChatMessage] = []
 
@@ -512,7 +491,7 @@ def test_what_the_program_says_before_a_request_is_no_part_of_it() -> None:
 
 def test_other_requests_pass() -> None:
     """A summary, a verdict and a session without the profile's tools are asked in plain words."""
-    model = Model("Short.")
+    model = Printing("Short.")
     request = ModelRequest(
         system="s", messages=(ChatMessage(role="user", text="sum up"),), tools=TOOLS, is_plain=True
     )

@@ -5,12 +5,13 @@ import json
 from typing import Any
 
 import pytest
+from models.conftest import NONE, QUICK
 from support.model_server import Behaviour, Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
 from support.patience import seconds
 from support.ports import HeldPort
 
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
-from steersman.machines.errors import ConfigError, ModelError
+from steersman.machines.errors import ConfigError
 from steersman.ports.models.chat import ChatModel, wire_messages
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import RetryPolicy
@@ -22,26 +23,11 @@ READ = ToolSchema(
 )
 
 
-async def no_pause(pause: float) -> None:
-    """Wait no time at all."""
-
-
-QUICK = RetryPolicy(retries=4, jitter=lambda: 1.0, sleep=no_pause)
-NONE = RetryPolicy(retries=0)
-
-
 def model_at(server: ModelServer, key: str = "", retry: RetryPolicy = NONE) -> ChatModel:
     """A model of this server."""
     return ChatModel(
         server.base_url, "test-model", key=key, key_env="TEST_KEY" if key else "", retry=retry
     )
-
-
-def fault_of(asker, model) -> ModelError:
-    """The error that an answer ends with."""
-    with pytest.raises(ModelError) as caught:
-        asker(model, "Hi")
-    return caught.value
 
 
 def test_text_streams_and_usage_is_read(asker):
@@ -290,7 +276,7 @@ def test_missing_usage_is_estimated(asker):
 def test_faults_say_what_came_and_the_next_step(asker, behaviour: Behaviour, words, hint):
     """Each message names the address and what came, and each hint names a next step."""
     with ModelServer([behaviour]) as server:
-        fault = fault_of(asker, model_at(server, key="sk-secret"))
+        fault = asker.fault(model_at(server, key="sk-secret"))
     assert f"`{server.base_url}/chat/completions`" in fault.message
     assert words in fault.message
     assert hint in fault.hint
@@ -300,7 +286,7 @@ def test_faults_say_what_came_and_the_next_step(asker, behaviour: Behaviour, wor
 def test_long_error_bodies_are_shown_shortened(asker):
     """Only the first 200 characters of a body are shown."""
     with ModelServer([Status(400, "x" * 5000)]) as server:
-        fault = fault_of(asker, model_at(server))
+        fault = asker.fault(model_at(server))
     assert "x" * 200 + "…" in fault.message
     assert "x" * 201 not in fault.message
 
@@ -309,14 +295,14 @@ def test_refused_connection(asker):
     """A refused connection is reported as one."""
     with HeldPort() as closed:
         model = ChatModel(f"http://127.0.0.1:{closed.number}/v1", "m", retry=NONE)
-        fault = fault_of(asker, model)
+        fault = asker.fault(model)
     assert fault.message.startswith("no server listens at `http://127.0.0.1:")
     assert "start the model server" in fault.hint
 
 
 def test_unknown_host(asker):
     """A name that does not resolve is said as that, without the user's password."""
-    fault = fault_of(asker, ChatModel("http://u:pass@no.such.invalid/v1", "m", retry=NONE))
+    fault = asker.fault(ChatModel("http://u:pass@no.such.invalid/v1", "m", retry=NONE))
     assert "`no.such.invalid`" in fault.message
     assert "pass@" not in fault.message
 
@@ -334,7 +320,7 @@ def test_silence_ends_in_time(asker, behaviour):
     """A silent server is given up, and the call is not repeated automatically."""
     with ModelServer([behaviour]) as server:
         model = ChatModel(server.base_url, "m", retry=QUICK, silence=0.1)
-        fault = fault_of(asker, model)
+        fault = asker.fault(model)
         assert len(server.requests) == 1
     assert "fell silent" in fault.message
     assert fault.retryable
@@ -345,7 +331,7 @@ def test_silence_is_told_before_the_call_is_given_up(asker, behaviour, monkeypat
     """Before the first piece and behind it; then after twice as long."""
     monkeypatch.setattr("steersman.ports.models.silence.TOLD_AFTER", 0.1)
     with ModelServer([behaviour]) as server:
-        fault_of(asker, ChatModel(server.base_url, "m", retry=QUICK, silence=0.5))
+        asker.fault(ChatModel(server.base_url, "m", retry=QUICK, silence=0.5))
     told = [said for said in asker.notices if "has sent nothing for" in said]
     assert 1 <= len(told) <= 3  # after 0.1, 0.2 and 0.4 s
     assert told[0].endswith("the call is given up after 0.5 s")
@@ -375,7 +361,7 @@ def test_busy_server_is_asked_again(asker):
 def test_retries_end(asker):
     """After the last retry the error says how often it was tried."""
     with ModelServer([Status(503)]) as server:
-        fault = fault_of(asker, model_at(server, retry=QUICK))
+        fault = asker.fault(model_at(server, retry=QUICK))
         assert len(server.requests) == 5
     assert fault.message.endswith("(gave up after 4 retries)")
     assert fault.retryable
@@ -385,14 +371,14 @@ def test_retries_end(asker):
 def test_what_cannot_get_better_is_not_repeated(asker, status):
     """A request that is wrong is sent once."""
     with ModelServer([Status(status)]) as server:
-        fault_of(asker, model_at(server, retry=QUICK))
+        asker.fault(model_at(server, retry=QUICK))
         assert len(server.requests) == 1
 
 
 def test_the_wire_repeats_nothing_after_the_first_text(asker):
     """A cut after text ends the call: whoever knows what was shown decides what comes next."""
     with ModelServer([Cut("One two"), Text("never")]) as server:
-        fault_of(asker, model_at(server, retry=QUICK))
+        asker.fault(model_at(server, retry=QUICK))
         assert len(server.requests) == 1
     assert "".join(asker.pieces).strip() == "One two"
 

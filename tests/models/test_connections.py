@@ -14,20 +14,18 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from models.conftest import NONE
 from support.coroutines import run
 from support.readable import readable
 
-from steersman.machines.errors import ModelError
 from steersman.ports.models import endpoint
 from steersman.ports.models.chat import ChatModel
-from steersman.ports.models.retry import RetryPolicy
 from steersman.ports.models.route import Address, proxy_of, target_of
 
 CHUNK = {"choices": [{"index": 0, "delta": {"content": "Yes."}, "finish_reason": "stop"}]}
 BODY = f"data: {json.dumps(CHUNK)}\n\ndata: [DONE]\n\n".encode()
 CERTIFICATE = Path(__file__).parents[1] / "support" / "localhost.pem"
 """A key and its certificate for `localhost`, which signs itself and is valid for a hundred years."""
-NONE = RetryPolicy(retries=0)
 
 
 class Server(BaseHTTPRequestHandler):
@@ -139,13 +137,6 @@ def secure_port() -> Iterator[int]:
     yield from served(server)
 
 
-def fault_of(asker: Any, url: str, text: str = "Hi") -> ModelError:
-    """The error that an answer ends with."""
-    with pytest.raises(ModelError) as caught:
-        asker(ChatModel(url, "m", retry=NONE), text)
-    return caught.value
-
-
 @pytest.mark.parametrize(("seconds", "count"), [(60, 1), (120, 2)])
 def test_a_connection_outlasts_a_tool(
     port: int, seconds: int, count: int, asker: Any, monkeypatch: pytest.MonkeyPatch
@@ -223,7 +214,7 @@ def test_a_new_connection_that_breaks_is_not(
 ) -> None:
     """A server that hangs up at the first request was asked once: the fault is reported."""
     monkeypatch.setattr(Server, "patience", 0)
-    assert fault_of(asker, f"http://127.0.0.1:{port}/v1")
+    assert asker.fault(ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE))
     assert len(Server.asked) == 1
 
 
@@ -242,7 +233,9 @@ def test_a_refusal_is_read_before_everything_is_sent(
 ) -> None:
     """A server that ends its side after its refusal has its reason reported, not a lost connection."""
     monkeypatch.setattr(Server, "refuses", True)
-    fault = fault_of(asker, f"http://127.0.0.1:{port}/v1", "word " * (1 << 21))
+    fault = asker.fault(
+        ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE), "word " * (1 << 21)
+    )
     assert "answered 413: too large" in fault.message
 
 
@@ -251,7 +244,7 @@ def test_an_answer_is_not_compressed(
 ) -> None:
     """The request asks for none, and one that comes is reported."""
     monkeypatch.setattr(Server, "coding", "gzip")
-    fault = fault_of(asker, f"http://127.0.0.1:{port}/v1")
+    fault = asker.fault(ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE))
     assert Server.asked[0][1]["accept-encoding"] == "identity"
     assert "the answer is compressed" in fault.message
 
@@ -277,7 +270,7 @@ def test_encrypted_with_a_certificate_that_is_trusted(
 
 def test_a_certificate_that_nobody_trusts(secure_port: int, asker: Any) -> None:
     """No request is sent, and the message says what is wrong."""
-    fault = fault_of(asker, f"https://localhost:{secure_port}/v1")
+    fault = asker.fault(ChatModel(f"https://localhost:{secure_port}/v1", "m", retry=NONE))
     assert fault.message.startswith("no trusted connection to `https://localhost:")
     assert "check the certificate" in fault.hint
     assert Server.asked == []
@@ -317,7 +310,7 @@ def test_a_proxy_that_refuses_is_named(
     """The message says that the proxy refused, without its password."""
     monkeypatch.setattr(Server, "refuses", True)
     monkeypatch.setenv("HTTPS_PROXY", f"http://ann:secret@127.0.0.1:{port}")
-    fault = fault_of(asker, "https://models.invalid/v1")
+    fault = asker.fault(ChatModel("https://models.invalid/v1", "m", retry=NONE))
     assert f"the proxy 127.0.0.1:{port} answered 407" in fault.message
     assert "secret" not in fault.message
 

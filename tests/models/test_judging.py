@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
+from models.conftest import Printing
 
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.errors import ModelError
 from steersman.ports.judging import LIMIT, JudgeSeat, ask_judge, brief
-from steersman.ports.models.model import ModelAnswer, ModelRequest
 
 SAID = (
     ChatMessage(role="user", text="make it so"),
@@ -66,37 +66,14 @@ def test_what_a_judge_is_shown_has_a_size(size: int) -> None:
     assert "assistant 29" in text
 
 
-class Mind:
-    """A model that answers, fails or hangs, and remembers what it was asked."""
-
-    name = "mind"
-
-    def __init__(self, *answers: str | Exception | None) -> None:
-        self._answers = list(answers)
-        self.asked: list[ModelRequest] = []
-
-    async def answer(self, request: ModelRequest, listener) -> ModelAnswer:
-        """Do the next thing."""
-        self.asked.append(request)
-        what = self._answers.pop(0)
-        if what is None:
-            await asyncio.Event().wait()
-        if isinstance(what, Exception):
-            raise what
-        return ModelAnswer(text=str(what))
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
-
-def ask(mind: Mind) -> m.JudgeAnswered:
+def ask(mind: Printing) -> m.JudgeAnswered:
     """Ask it."""
     return asyncio.run(ask_judge(JudgeSeat(model=mind), ORDER))
 
 
 def test_a_judge_is_cold_has_no_tools_and_a_schema() -> None:
     """Temperature 0, no tools, a schema for servers that can be held to one."""
-    mind = Mind("yes")
+    mind = Printing("yes")
     assert ask(mind) == m.JudgeAnswered(turn="t1", text="yes")
     (request,) = mind.asked
     assert (request.temperature, request.tools) == (0.0, ())
@@ -105,7 +82,7 @@ def test_a_judge_is_cold_has_no_tools_and_a_schema() -> None:
 
 def test_a_server_that_knows_no_schema_is_asked_without() -> None:
     """What can't succeed as it is, is asked once more without the schema."""
-    mind = Mind(ModelError("no such parameter"), "yes")
+    mind = Printing(ModelError("no such parameter"), "yes")
     assert ask(mind).text == "yes"
     assert mind.asked[1].response_schema is None
 
@@ -116,4 +93,4 @@ def test_a_server_that_knows_no_schema_is_asked_without() -> None:
 )
 def test_a_judge_that_fails_says_why(answer: Exception | None, fault: str) -> None:
     """Silence and failure are a fault in words, never an exception."""
-    assert fault in ask(Mind(answer)).fault
+    assert fault in ask(Printing(answer)).fault

@@ -3,35 +3,16 @@
 import asyncio
 import json
 
+from models.conftest import Printing
+
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.ports.models.dialect import NOTICE, ReadingModel
-from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+from steersman.ports.models.model import AnswerListener, ModelRequest
 
 READ = ToolSchema(name="read", description="Read.", parameters={"type": "object"})
 REQUEST = ModelRequest(
     system="s", messages=(ChatMessage(role="user", text="what is in a.txt?"),), tools=(READ,)
 )
-
-
-class Printing:
-    """Answers with texts, and keeps the requests."""
-
-    name = "printing"
-
-    def __init__(self, *texts: str) -> None:
-        self.texts, self.asked = list(texts), list[ModelRequest]()
-
-    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
-        """Give the next text."""
-        self.asked.append(request)
-        return ModelAnswer(text=self.texts.pop(0))
-
-    async def window(self) -> int:
-        """Return none."""
-        return 0
-
-    async def aclose(self) -> None:
-        """There is nothing to close."""
 
 
 def test_a_printed_call_is_a_call() -> None:

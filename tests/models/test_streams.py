@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from models.conftest import QUICK
 from msgspec.structs import replace
 from support.model_server import Behaviour, Door, ModelServer, Raw, Status, Text
 
@@ -20,7 +21,7 @@ from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.error_text import ServerErrorText
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
-from steersman.ports.models.retry import GO_ON, RepeatingModel, RetryPolicy
+from steersman.ports.models.retry import GO_ON, RepeatingModel
 from steersman.ports.models.stream import json_objects
 
 ROWS: list[dict[str, Any]] = tomllib.loads(
@@ -28,13 +29,6 @@ ROWS: list[dict[str, Any]] = tomllib.loads(
 )["row"]
 KINDS = {"chat": ChatModel, "messages": AnthropicModel}
 READ = ToolSchema(name="read", description="Read.", parameters={"type": "object"})
-
-
-async def no_pause(pause: float) -> None:
-    """Wait no time at all."""
-
-
-QUICK = RetryPolicy(jitter=lambda: 1.0, sleep=no_pause)
 
 
 def behaviour(body: str, size: int) -> Behaviour:

@@ -1,6 +1,7 @@
 """Testing a model against limited servers: each limit is reported, with the alternative."""
 
 import pytest
+from models.conftest import NONE
 from support.coroutines import run
 from support.model_server import Hang, ModelServer, Stall, Status, Text, Tools
 from support.patience import seconds
@@ -9,7 +10,6 @@ from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.model import Model
-from steersman.ports.models.retry import RetryPolicy
 from steersman.ports.models.trial import Trial, try_out
 
 CALL = {"tool": "report", "arguments": {"word": "ready"}}
@@ -41,7 +41,7 @@ def test_a_limited_model_is_reported_with_the_alternative(asker) -> None:
     """No tools, no stream, no usage, no form, no window: each line names its consequence."""
     refusal = Status(400, {"error": {"message": "this model does not support tools"}})
     with ModelServer([refusal, Text("ready", stream=False, usage=None)]) as server:
-        model = ChatModel(server.base_url, "m", retry=RetryPolicy(retries=0))
+        model = ChatModel(server.base_url, "m", retry=NONE)
         found = run(tried(model))
     bad = {one.name for one in found.values() if not one.is_good}
     assert bad == {"streaming", "tools", "usage", "form", "window"}
