@@ -1,13 +1,11 @@
 """AnthropicModel against a real HTTP server on loopback."""
 
-import asyncio
 import json
 
 import pytest
 from models.conftest import no_pause
 from support.coroutines import run
-from support.model_server import Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
-from support.patience import seconds
+from support.model_server import Cut, ModelServer, Raw, Status, Text, Tools
 
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from steersman.machines.errors import ModelError
@@ -132,21 +130,6 @@ def test_conversation_alternates_and_is_only_appended_to():
     ]
 
 
-OVERLOADED = 'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error"}}\n\n'
-
-
-def test_overload_is_repeated_however_it_is_said(asker):
-    """429, 529 and an overload inside the stream are all tried again."""
-    with ModelServer([Status(429), Status(529), Raw(OVERLOADED), Text("ok")]) as server:
-        [answer] = asker(model_at(server, retries=4), "Hi")
-    assert answer.text == "ok"
-    assert [notice.split(",")[0] for notice in asker.notices] == [
-        "server is busy (429)",
-        "server is overloaded (529)",
-        "server is overloaded (529)",
-    ]
-
-
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
@@ -166,21 +149,6 @@ def test_faults_say_what_came(asker, behaviour, words):
     assert words in caught.value.message
     assert f"`{server.base_url}/messages`" in caught.value.message
     assert "ends in `/v1`" not in caught.value.hint
-
-
-@pytest.mark.parametrize("behaviour", [Stall("One two"), Hang()], ids=lambda b: type(b))
-async def test_cancel_closes_the_connection(asker, behaviour):
-    """Cancelling the task hangs up at once."""
-    with ModelServer([behaviour]) as server:
-        model = model_at(server)
-        task = asyncio.create_task(asker.ask(model, "Hi"))
-        await asyncio.to_thread(server.wait_requests, 1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(server.requests[0].closed.wait, seconds(5))
-        assert not server.requests[0].finished
-        await model.aclose()
 
 
 def thinking_answer(*blocks: dict, stop: str = "end_turn", used: dict | None = None) -> Raw:
