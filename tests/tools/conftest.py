@@ -28,6 +28,8 @@ class Bench:
     folder: Path
     outside: Path
     fetch: tuple[str, ...] = ()
+    about: dict[str, Any] = field(default_factory=dict)
+    """Further fields of a call's context."""
     pieces: list[str] = field(default_factory=list)
 
     def context(self, **rest: Any) -> ToolContext:
@@ -40,7 +42,7 @@ class Bench:
             spill_folder=spill,
             environment=environment,
             on_output=self.pieces.append,
-            **{"limit": LIMIT, **rest},
+            **{"limit": LIMIT, **self.about, **rest},
         )
 
     def run(self, scenario: Callable[[Toolbox], Awaitable[T]]) -> T:

@@ -1,6 +1,7 @@
 """What a tool says about wrong arguments, and what a toolbox holds."""
 
 import pytest
+from tools.conftest import tool_of
 
 from steersman.machines.errors import ToolError
 from steersman.ports.tools.toolbox import Toolbox
@@ -61,8 +62,7 @@ def test_fault(bench, tool, arguments, fault):
     """One sentence says what is wrong, the run fails with it, and nothing is done."""
 
     async def scenario(toolbox: Toolbox) -> tuple[str, str]:
-        wanted = toolbox.get(tool)
-        assert wanted is not None
+        wanted = tool_of(toolbox, tool)
         said = wanted.fault(arguments)
         if not said:
             return "", ""

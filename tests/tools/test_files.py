@@ -4,7 +4,6 @@ import os
 import stat
 
 import pytest
-from tools.conftest import tool_of
 
 from steersman.ports.tools.file_tools import replace_text
 from steersman.ports.tools.place import Place, open_file
@@ -220,13 +219,9 @@ def test_a_write_that_drops_most_of_a_file_is_refused_once(bench):
     assert refused.status == "failed"
     assert "has 130 lines, and this would drop 128 of them; nothing was changed" in refused.text
     assert len(file.read_text()) > 1000
-
-    async def again(toolbox):
-        context = bench.context(is_again=True)
-        arguments = {"path": "server.log", "content": "line 1\n"}
-        return await tool_of(toolbox, "write").start(arguments, context).wait()
-
-    assert bench.run(again).changed[0].removed == 129
+    bench.about = {"is_again": True}
+    again = bench.call("write", path="server.log", content="line 1\n")
+    assert again.changed[0].removed == 129
     assert file.read_text() == "line 1\n"
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 
 import pytest
+from tools.conftest import tool_of
 
 from steersman.machines import protocol as m
 from steersman.ports.tools.toolbox import Toolbox
@@ -109,9 +110,7 @@ def test_stop(bench, tool, arguments, turns):
     (bench.folder / "trap").write_text("a" * 60 + "b")
 
     async def scenario(toolbox: Toolbox) -> m.ToolResult:
-        wanted = toolbox.get(tool)
-        assert wanted is not None
-        run = wanted.start(arguments, bench.context())
+        run = tool_of(toolbox, tool).start(arguments, bench.context())
         for _ in range(turns):
             await asyncio.sleep(0)
         run.stop()
@@ -128,15 +127,13 @@ def test_stop_a_file_tool(bench, tool):
     """A file tool that is stopped before its work began does nothing."""
 
     async def scenario(toolbox: Toolbox) -> m.ToolResult:
-        wanted = toolbox.get(tool)
-        assert wanted is not None
         arguments = {
             "read": {"path": "x"},
             "list": {},
             "edit": {"path": "x", "old": "a", "new": "b"},
             "write": {"path": "x", "content": "y"},
         }[tool]
-        run = wanted.start(arguments, bench.context())
+        run = tool_of(toolbox, tool).start(arguments, bench.context())
         run.stop()
         return await run.wait()
 

@@ -1,11 +1,8 @@
 """What a small model is shown of a folder."""
 
 import pytest
-from tools.conftest import tool_of
 
-from steersman.machines import protocol as m
 from steersman.ports.tools.survey import TESTS, Found, command_of_tests, shown
-from steersman.ports.tools.toolbox import Toolbox
 
 LOG = "".join(f"10:{n:02d} {'ERROR' if n % 7 == 3 else 'INFO'} request r{n}\n" for n in range(90))
 
@@ -78,12 +75,8 @@ def test_the_tool_hides_what_the_rules_hide(bench) -> None:
     (bench.folder / ".git" / "config").write_text("secret")
     (bench.folder / "keys.txt").write_text("secret")
     (bench.folder / "test_a.py").write_text("import unittest\n")
-
-    async def look(toolbox: Toolbox) -> m.ToolResult:
-        context = bench.context(hidden=(("keys.*", True),))
-        return await tool_of(toolbox, "survey").start({"request": "what is here?"}, context).wait()
-
-    result = bench.run(look)
+    bench.about = {"hidden": (("keys.*", True),)}
+    result = bench.call("survey", request="what is here?")
     assert result.status == "ok"
     assert "secret" not in result.text
     assert result.text.endswith(f"{TESTS}python3 -B -m unittest -q")
