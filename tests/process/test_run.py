@@ -73,30 +73,21 @@ print(int(masks['SigBlk'], 16), hex(int(masks['SigIgn'], 16) & ~libc))
 
 
 @pytest.mark.parametrize(
-    ("spec", "reason"),
+    ("argv", "folder", "reason"),
     [
-        (
-            ProcessSpec(argv=("no-such-command",), cwd=Path("/")),
-            "`no-such-command` not found on PATH",
-        ),
-        (ProcessSpec(argv=("/no/such",), cwd=Path("/")), "`/no/such` not found"),
-        (
-            ProcessSpec(argv=("/etc/passwd",), cwd=Path("/")),
-            "cannot run `/etc/passwd`: Permission denied",
-        ),
-        (
-            ProcessSpec(argv=("true",), cwd=Path("/no/such")),
-            "cannot enter folder `/no/such`: No such file or directory",
-        ),
-        (ProcessSpec(argv=("echo", "a\0b"), cwd=Path("/")), "contains a NUL character"),
-        (ProcessSpec(argv=(), cwd=Path("/")), "there is no command to run"),
-        (ProcessSpec(argv=("echo", "\ud800"), cwd=Path("/")), "surrogates not allowed"),
-        (ProcessSpec(argv=("echo", "x" * 3_000_000), cwd=Path("/")), "Argument list too long"),
+        (("no-such-command",), "/", "`no-such-command` not found on PATH"),
+        (("/no/such",), "/", "`/no/such` not found"),
+        (("/etc/passwd",), "/", "cannot run `/etc/passwd`: Permission denied"),
+        (("true",), "/no/such", "cannot enter folder `/no/such`: No such file or directory"),
+        (("echo", "a\0b"), "/", "contains a NUL character"),
+        ((), "/", "there is no command to run"),
+        (("echo", "\ud800"), "/", "surrogates not allowed"),
+        (("echo", "x" * 3_000_000), "/", "Argument list too long"),
     ],
 )
-def test_not_started(hosting, spec, reason):
+def test_not_started(hosting, argv, folder, reason):
     """A command that cannot start has status `failed` and a reason to read."""
-    result = hosting.result(spec)
+    result = hosting.result(ProcessSpec(argv=argv, cwd=Path(folder)))
 
     assert (result.status, result.exit_code) == ("failed", None)
     assert reason in result.reason
