@@ -82,15 +82,6 @@ def test_request_holds_everything_the_model_needs(asker):
     }
 
 
-def test_key_is_sent_as_bearer(asker):
-    """The key goes into the Authorization header, and the connection is used again."""
-    with ModelServer([Text("ok")]) as server:
-        asker(model_at(server, key="sk-1"), "Hi", "Hi again")
-        assert [request.headers["authorization"] for request in server.requests] == [
-            "Bearer sk-1"
-        ] * 2
-
-
 def test_wire_form_of_a_prefix_is_a_prefix():
     """Appending messages never changes what was sent before."""
     call = ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"})
