@@ -54,11 +54,6 @@ class Found(Value):
     path: str
     text: str
 
-    @property
-    def lines(self) -> list[str]:
-        """Its lines, without their ends."""
-        return self.text.splitlines()
-
 
 def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
     folder = find_place(".", context.folder).path
@@ -125,7 +120,7 @@ def _block(file: Found, most: int, words: Sequence[str]) -> str:
 
     How many lines have a word is said behind it: a small model does not count what it reads.
     """
-    lines, facts = file.lines, list[str]()
+    lines, facts = file.text.splitlines(), list[str]()
     if len(lines) > most and len(lines) > _HEAD:
         hits = {word: [n for n, line in enumerate(lines, 1) if word in line] for word in words}
         hits = {word: numbers for word, numbers in hits.items() if numbers}
