@@ -17,6 +17,10 @@ TOOLS = tuple(
     for name in ("survey", "write", "shell", "read")
 )
 SURVEY = "a.py\n```\ndef f():\n    return 1\n```\n\nbig.log\n```\nx\n[… 9 lines more]\n```"
+FAILURE = (
+    'FAIL: test_g\nTraceback (most recent call last):\n  File "/x/test_a.py", line 3, in test_g\n'
+    "    assertEqual(g(), 2)\nAssertionError: 1 != 2\n\nFAILED (failures=1)\n[exit code 1]"
+)
 TESTED = f"{SURVEY}\n\nTests are run with: make test"
 
 
@@ -120,14 +124,10 @@ def test_a_function_is_written_anew() -> None:
     code = 'def f():\n    return 1\n\n\ndef g():\n    """Return 2."""\n    return 1'
     survey = f"a.py\n```\n{code}\n```\n\ntest_a.py\n```\nfrom a import f, g\n```"
     survey += "\n\nTests are run with: make test"
-    failure = (
-        'FAIL: test_g\nTraceback (most recent call last):\n  File "/x/test_a.py", line 3, in test_g\n'
-        "    assertEqual(g(), 2)\nAssertionError: 1 != 2\n\nFAILED (failures=1)\n[exit code 1]"
-    )
     talk = Talk("a.py\n```\ndef f():\n    return 7\n```", "```python\ndef g():\n    return 2\n```")
     talk.says("the test fails, fix it")
     talk.next(survey)
-    talk.next("Replaced `a.py`.", failure)
+    talk.next("Replaced `a.py`.", FAILURE)
     anew = talk.next(survey.replace("return 1", "return 7", 1))
     (asked,) = talk.model.asked[1].messages
     assert asked.text == (
@@ -148,15 +148,11 @@ def test_a_function_that_was_left_empty_is_asked_for_alone() -> None:
         'a.py\n```\ndef g():\n    """Return 2."""\n    return 1\n```\n\n'
         "test_a.py\n```\nfrom a import g\n```\n\nTests are run with: make test"
     )
-    failure = (
-        'FAIL: test_g\nTraceback (most recent call last):\n  File "/x/test_a.py", line 3, in test_g\n'
-        "    assertEqual(g(), 2)\nAssertionError: 1 != 2\n\nFAILED (failures=1)\n[exit code 1]"
-    )
     empty = '```python\ndef g():\n    """Return 2."""\n    # TODO\n```'
     talk = Talk("It is wrong.", empty, "```python\ndef g():\n    return 2\n```")
     talk.says("the test fails, fix it")
     assert calls_of(talk.next(survey)) == [("shell", "make test")]
-    anew = talk.next(failure)
+    anew = talk.next(FAILURE)
     assert talk.model.asked[-1].messages[-1].text == (
         "Write this Python function, and print only it in a fenced block:\n\n"
         'def g():\n    """Return 2."""\n\n'
