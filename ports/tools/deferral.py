@@ -24,7 +24,7 @@ from ...machines.context import CHARACTERS
 from ...machines.conversation import ToolRequest, ToolSchema, as_told
 from ...machines.json_shape import is_object, parse_json
 from .arguments import declare
-from .thread_tool import StopFlag, ThreadTool
+from .thread_tool import StopFlag, ThreadTool, refusing
 from .tool import Tool, ToolContext, ToolRun
 
 FIND, CALL = "find_tools", "call_tool"
@@ -152,11 +152,7 @@ class ToolListing:
         return m.ToolResult(status="ok", text=text)
 
 
-def _nothing(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
-    return m.ToolResult(status="failed", text=f"Error: name a tool that {FIND} has found")
-
-
 FIND_TOOLS = ToolListing(0).find_tools
 """Finds nothing: sessions with servers have one of their own."""
-CALL_TOOL = ThreadTool(_CALL, _nothing, is_idempotent=False)
+CALL_TOOL = refusing(_CALL, f"Error: name a tool that {FIND} has found")
 """A call that means no other; those that do are made as such."""

@@ -8,22 +8,11 @@ children but the caller's.
 from typing import Any
 
 from ...machines import protocol as m
-from ...machines.conversation import ToolSchema
 from .arguments import declare
-from .thread_tool import StopFlag, ThreadTool
+from .thread_tool import StopFlag, ThreadTool, refusing
 from .tool import ToolContext
 
-
-def _refusing(schema: ToolSchema, text: str) -> ThreadTool:
-    """Return a tool that an actor carries out; `text` refuses it in sessions without that."""
-
-    def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
-        return m.ToolResult(status="failed", text=text)
-
-    return ThreadTool(schema, work, is_idempotent=False)
-
-
-DEFER = _refusing(
+DEFER = refusing(
     declare(
         "defer",
         "Hand back a [New message from ...] that does not fit what you are doing; "
@@ -36,7 +25,7 @@ DEFER = _refusing(
 )
 """Hands a message back to the queue."""
 
-DELEGATE = _refusing(
+DELEGATE = refusing(
     declare(
         "delegate",
         "Give a task to a subagent, which knows only what the task says. "
@@ -57,7 +46,7 @@ DELEGATE = _refusing(
 )
 """Gives a task to a subagent."""
 
-DISMISS = _refusing(
+DISMISS = refusing(
     declare(
         "dismiss",
         "End a subagent that is still at work; what it has is its result.",

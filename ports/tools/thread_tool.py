@@ -89,6 +89,15 @@ class ThreadRun(TaskRun):
             return failed(ToolError(f"`{path}`: {error.strerror or error}"))
 
 
+def refusing(schema: ToolSchema, text: str) -> ThreadTool:
+    """Return a tool whose calls somebody else carries out; `text` refuses those that come here."""
+
+    def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
+        return m.ToolResult(status="failed", text=text)
+
+    return ThreadTool(schema, work, is_idempotent=False)
+
+
 def failed(error: ToolError) -> m.ToolResult:
     """Return the result of an error, with its message and its hint for the model."""
     hint = f"; {error.hint}" if error.hint else ""
