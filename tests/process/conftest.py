@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,6 +83,18 @@ class Hosting:
         process = await host.spawn(spec, listen)
         await is_ready.wait()
         return process
+
+    def ended(
+        self, mark: Mark, spec: ProcessSpec, end: Callable[[Process], object] = methodcaller("stop")
+    ) -> tuple[ProcessResult, list[int]]:
+        """End a command that is ready; return its result, and what is left when that is there."""
+
+        async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
+            process = await self.ready(host, spec)
+            end(process)
+            return await process.wait(), mark.pids()
+
+        return self(scenario)
 
 
 @pytest.fixture

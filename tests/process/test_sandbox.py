@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from steersman.machines.errors import ToolError
-from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessResult, ProcessSpec
 from steersman.ports.tools.sandbox import Sandbox, SandboxPolicy, bubblewrap, git_folders
 
@@ -269,13 +268,7 @@ def test_a_folder_cannot_claim_another_repository(box):
 def test_stop_is_a_proof_in_here_too(box, hosting, mark, hostile):
     """What hides in the sandbox, daemons in sessions of their own included, is dead at the stop."""
     spec = mark.spec(*box.sandbox().wrap((*hostile, mark.word)), grace=0.05, cwd=box.folder)
-
-    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
-        process = await hosting.ready(host, spec)
-        process.stop()
-        return await process.wait(), mark.pids()
-
-    result, left = hosting(scenario)
+    result, left = hosting.ended(mark, spec)
     assert left == []
     assert (result.status, result.survivors) == ("killed", ())
 

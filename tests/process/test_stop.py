@@ -14,7 +14,7 @@ from support.hostile import HOSTILE
 from steersman.ports.process.ancestry import arguments
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.leftover import leftovers, orphaned_commands
-from steersman.ports.process.process import ProcessResult
+from steersman.ports.process.process import Process, ProcessResult
 
 
 def parent_of(pid: int) -> int:
@@ -24,13 +24,7 @@ def parent_of(pid: int) -> int:
 
 def test_stop_is_a_proof(hosting, mark, hostile):
     """When the result of a stopped command is there, no process of it is."""
-
-    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
-        process = await hosting.ready(host, mark.spec(*hostile, grace=0.05))
-        process.stop()
-        return await process.wait(), mark.pids()
-
-    result, left = hosting(scenario)
+    result, left = hosting.ended(mark, mark.spec(*hostile, grace=0.05))
 
     assert left == []
     assert (result.status, result.survivors) == ("killed", ())
@@ -78,12 +72,10 @@ def test_the_end_of_the_spawner(hosting, mark):
 def test_the_end_of_a_supervisor(hosting, mark, hostile):
     """When a supervisor is killed, the spawner ends its orphans, and the result is `lost`."""
 
-    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
-        process = await hosting.ready(host, mark.spec(*hostile))
+    def end(process: Process) -> None:
         os.kill(parent_of(process.pid), signal.SIGKILL)
-        return await process.wait(), mark.pids()
 
-    result, left = hosting(scenario)
+    result, left = hosting.ended(mark, mark.spec(*hostile), end)
 
     assert left == []
     assert (result.status, result.survivors) == ("lost", ())
@@ -264,14 +256,8 @@ def test_stop_twice(hosting, mark):
 
 def test_grace(hosting, mark):
     """A command that obeys TERM may tidy up within its grace; its own exit code is reported."""
-
-    async def scenario(host: ProcessHost) -> ProcessResult:
-        tidy = "trap 'echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
-        process = await hosting.ready(host, mark.spec("bash", "-c", tidy, grace=20.0))
-        process.stop()
-        return await process.wait()
-
-    result = hosting(scenario)
+    tidy = "trap 'echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
+    result, _ = hosting.ended(mark, mark.spec("bash", "-c", tidy, grace=20.0))
 
     assert (result.status, result.exit_code) == ("killed", 7)
     assert result.head.endswith(b"tidy\n")
@@ -279,14 +265,9 @@ def test_grace(hosting, mark):
 
 def test_a_frozen_command(hosting, mark):
     """A stop also reaches a command that stopped itself."""
-
-    async def scenario(host: ProcessHost) -> ProcessResult:
-        frozen = "trap 'exit 3' TERM; echo ready; kill -STOP $$; sleep 60"
-        process = await hosting.ready(host, mark.spec("bash", "-c", frozen, grace=20.0))
-        process.stop()
-        return await process.wait()
-
-    assert hosting(scenario).exit_code == 3
+    frozen = "trap 'exit 3' TERM; echo ready; kill -STOP $$; sleep 60"
+    result, _ = hosting.ended(mark, mark.spec("bash", "-c", frozen, grace=20.0))
+    assert result.exit_code == 3
 
 
 def test_timeout(hosting, mark, hostile):
