@@ -34,6 +34,14 @@ def acknowledged(text: str) -> list[int]:
     return [int(line.split()[1]) for line in text.splitlines() if line.startswith("ACK")]
 
 
+@pytest.fixture
+def store(opened, make) -> SqliteStore:
+    """The home's store, with a session `s1`."""
+    store = opened()
+    store.create(make.row("s1"))
+    return store
+
+
 @pytest.mark.parametrize("number", [3, pytest.param(20, marks=pytest.mark.nightly)])
 def test_every_message_of_many_processes_lands(home, opened, children, make, number):
     """Of processes that post at once, every acknowledged message is there, once and in order."""
@@ -65,10 +73,8 @@ def test_many_processes_create_a_home_at_once(home, opened, children, number):
     assert opened().sessions() == []
 
 
-def test_a_killed_owner_loses_the_session_at_once(home, opened, children, make):
+def test_a_killed_owner_loses_the_session_at_once(home, store, children, make):
     """While the owner lives a claim gets nothing; after its kill the next epoch begins."""
-    store = opened()
-    store.create(make.row("s1"))
     owner = children.start("own", home, "s1")
     assert owner.stdout.readline() == "EPOCH 1\n"
     assert store.is_owned("s1")
@@ -87,10 +93,8 @@ def test_a_killed_owner_loses_the_session_at_once(home, opened, children, make):
     assert store.commit([make.commit(lease, 2, 2)]) == [True]
 
 
-def test_an_owner_that_was_overtaken_is_refused(home, opened, children, make):
+def test_an_owner_that_was_overtaken_is_refused(home, store, children):
     """A live process whose lock was lost, as on a broken disk, cannot write past a new epoch."""
-    store = opened()
-    store.create(make.row("s1"))
     owner = children.start("own", home, "s1")
     assert owner.stdout.readline() == "EPOCH 1\n"
     (home / "locks" / "s1.lock").unlink()
@@ -102,10 +106,8 @@ def test_an_owner_that_was_overtaken_is_refused(home, opened, children, make):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": 1, "node": "n1", "started": 0}', "4711\n"])
-def test_a_lock_file_left_behind_locks_nothing(home, opened, make, text):
+def test_a_lock_file_left_behind_locks_nothing(home, store, text):
     """What stands in a lock file decides nothing: neither a live pid nor nonsense."""
-    store = opened()
-    store.create(make.row("s1"))
     (home / "locks").mkdir(mode=0o700)
     (home / "locks" / "s1.lock").write_text(text)
     assert not store.is_owned("s1")
@@ -113,10 +115,8 @@ def test_a_lock_file_left_behind_locks_nothing(home, opened, make, text):
     assert store.claim("s1", "n1")
 
 
-def test_looking_on_never_keeps_an_owner_out(home, opened, make):
+def test_looking_on_never_keeps_an_owner_out(home, store, make):
     """Probes from another thread do not make a claim of a free session fail."""
-    store = opened()
-    store.create(make.row("s1"))
     store.release(store.claim("s1", "n1"))
     looking = SqliteStore.open(home, read_only=True)
     is_over = threading.Event()
@@ -159,10 +159,8 @@ def test_a_reader_sees_a_home_that_comes_later(home, opened, make):
     assert looking.sessions() == [make.row("s1")]
 
 
-def test_a_reader_changes_nothing(home, opened, make):
+def test_a_reader_changes_nothing(home, store, opened, make):
     """Reading beside a writer shows the newest state and is refused every change."""
-    store = opened()
-    store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
     looking = opened(read_only=True)
     store.commit([make.commit(lease, 1, 2)])
@@ -183,19 +181,15 @@ def test_a_reader_changes_nothing(home, opened, make):
     assert store.commit([make.commit(lease, 3, 3)]) == [True]
 
 
-def test_a_closed_home_is_one_file(home, opened, make):
+def test_a_closed_home_is_one_file(home, store, make):
     """After the last close the log is folded in, so that the one file can be copied."""
-    store = opened()
-    store.create(make.row("s1"))
     store.commit([make.commit(store.claim("s1", "n1"), 1, 9)])
     store.close()
     assert {name for name in files(home) if name.startswith("journal.db")} == {"journal.db"}
 
 
-def test_the_log_does_not_grow_for_ever(home, opened, make):
+def test_the_log_does_not_grow_for_ever(home, store, make):
     """Without any idle moment the log is folded at about 8 MB."""
-    store = opened()
-    store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
     sizes = []
     for seq in range(1, 61):
@@ -272,12 +266,10 @@ def execute(file: Path, *statements: str) -> None:
     connection.close()
 
 
-def test_an_older_database_is_brought_up_to_date(tmp_path, opened, make):
+def test_an_older_database_is_brought_up_to_date(store, home):
     """A migration changes version and tables in one step, keeps what is there, and runs once."""
-    store = opened(tmp_path / "home")
-    store.create(make.row("s1"))
     store.close()
-    raw = apsw.Connection(str(tmp_path / "home" / "journal.db"))
+    raw = apsw.Connection(str(home / "journal.db"))
     connection = Connection(raw)
     steps = (*tables.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN extra TEXT NOT NULL DEFAULT 'e'")
     with pytest.raises(apsw.SQLError):
@@ -300,10 +292,8 @@ def test_a_reader_does_not_upgrade(home, opened):
     raw.close()
 
 
-def test_missing_entries_are_not_passed_over(home, opened, make):
+def test_missing_entries_are_not_passed_over(home, store, opened, make):
     """A journal with a hole is damaged, and says where."""
-    store = opened()
-    store.create(make.row("s1"))
     store.commit([make.commit(store.claim("s1", "n1"), 1, 9)])
     store.close()
     execute(home / "journal.db", "DELETE FROM entries WHERE seq = 5")
@@ -312,10 +302,8 @@ def test_missing_entries_are_not_passed_over(home, opened, make):
         store.load("s1")
 
 
-def test_old_snapshots_are_thinned(home, opened, make):
+def test_old_snapshots_are_thinned(home, store, opened, make):
     """The newest three are kept, and of the others the first of each thousand entries."""
-    store = opened()
-    store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
     for seq in range(1, 8):
         store.commit([make.commit(lease, seq, seq, snapshot=Snapshot(seq=seq, state={}))])
@@ -362,10 +350,8 @@ def test_a_full_disk_stops_the_store_and_loses_nothing(home, opened, children):
     assert set(acks) <= set(stored)
 
 
-def test_a_failed_store_says_so_until_reopened(home, opened, make):
+def test_a_failed_store_says_so_until_reopened(home, store, opened, make):
     """After the first fault every call is refused, close still works, and nothing is lost."""
-    store = opened()
-    store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
     other = apsw.Connection(str(home / "journal.db"))
     other.execute("DROP TABLE snapshots")
@@ -382,10 +368,8 @@ def test_a_failed_store_says_so_until_reopened(home, opened, make):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_folder_that_cannot_be_written_can_be_read(home, opened, make, read_only):
+def test_a_folder_that_cannot_be_written_can_be_read(home, store, opened, make, read_only):
     """Reading works in a read-only folder; writing is refused with a next step."""
-    store = opened()
-    store.create(make.row("s1"))
     store.close()
     home.chmod(0o500)
     try:
