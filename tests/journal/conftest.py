@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+import apsw
 import pytest
 
 import steersman
@@ -49,6 +50,13 @@ class SqliteBackend:
         store.close()
         return self.open()
 
+    def alter(self, statements: str) -> SqliteStore:
+        """Run statements in the database behind the store's back, and open it."""
+        raw = apsw.Connection(str(self.folder / "journal.db"))
+        raw.execute(statements)
+        raw.close()
+        return self.open()
+
 
 class MemoryBackend:
     """Stores in memory, with a clock that ticks once a call."""
@@ -62,6 +70,17 @@ class MemoryBackend:
         assert isinstance(store, MemoryStore)
         store.close()
         return store.survivor()
+
+
+durable = pytest.mark.parametrize("backend", ["sqlite", "postgres"], indirect=True)
+"""Of the kinds of store, those that have a database, which `alter` changes."""
+
+
+def claimed(store: Store, session: str = "s1", node: str = "n1") -> Lease:
+    """Claim a session that is free."""
+    lease = store.claim(session, node)
+    assert lease is not None
+    return lease
 
 
 class Maker:
@@ -149,8 +168,9 @@ def opened(home: Path, closing: ExitStack) -> Callable[..., SqliteStore]:
 class PostgresBackend:
     """Stores in one schema of the test server, with a clock that ticks once a call."""
 
-    def __init__(self, url: str, closing: ExitStack) -> None:
-        self.url = url
+    def __init__(self, request: pytest.FixtureRequest, closing: ExitStack) -> None:
+        self.url = request.getfixturevalue("postgres_url")
+        self.server = request.getfixturevalue("postgres_server")
         self.closing = closing
 
     def open(self) -> Store:
@@ -166,12 +186,18 @@ class PostgresBackend:
         store.close()
         return self.open()
 
+    def alter(self, statements: str) -> Store:
+        """Run statements in the home's schema behind the store's back, and open it."""
+        schema = self.url.partition("schema=")[2]
+        self.server.execute(f'SET search_path = "{schema}"; {statements}')
+        return self.open()
+
 
 @pytest.fixture(params=["sqlite", "memory", "postgres"])
 def backend(request: pytest.FixtureRequest, home: Path, closing: ExitStack) -> Backend:
     """Each kind of store in turn."""
     if request.param == "postgres":
-        return PostgresBackend(request.getfixturevalue("postgres_url"), closing)
+        return PostgresBackend(request, closing)
     return SqliteBackend(home, closing) if request.param == "sqlite" else MemoryBackend()
 
 

@@ -5,58 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
-import apsw
 import pytest
-from journal.test_damage import in_schema
+from journal.conftest import claimed, durable
 from support.older_home import make_older
 
 from steersman.journal.chain import Kept, check_chain
-from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Store
 
 LENGTH = 6
 Alter = Callable[[str], Store]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def alter(request: pytest.FixtureRequest, home, closing, make) -> Alter:
-    """Make a home with two sessions of six entries, run statements in its database, and open it again."""
-    is_postgres = request.param == "postgres"
-    url = request.getfixturevalue("postgres_url") if is_postgres else ""
-
-    def opened() -> Store:
-        if not is_postgres:
-            return SqliteStore.open(home)
-        from steersman.extensions.postgres.store import PostgresStore
-
-        return PostgresStore.open(url)
-
-    store = opened()
+@pytest.fixture
+def alter(backend, make) -> Alter:
+    """Make a home with two sessions of six entries; what is returned alters it, and opens it again."""
+    store = backend.open()
     for session in ("s1", "s2"):
         store.create(make.row(session))
-        lease = store.claim(session, "n1")
-        assert lease is not None
+        lease = claimed(store, session)
         store.commit([make.commit(lease, 1, 2), make.commit(lease, 3, 3)])
         store.release(lease)
-        lease = store.claim(session, "n2")
-        assert lease is not None
+        lease = claimed(store, session, "n2")
         store.commit([make.commit(lease, 4, 4)])
         store.commit([make.commit(lease, 5, LENGTH)])
         store.release(lease)
     store.close()
-
-    def run(statements: str) -> Store:
-        if is_postgres:
-            server = request.getfixturevalue("postgres_server")
-            server.execute(in_schema(url, statements))
-        else:
-            raw = apsw.Connection(str(home / "journal.db"))
-            raw.execute(statements)
-            raw.close()
-        closing.callback((found := opened()).close)
-        return found
-
-    return run
+    return backend.alter
 
 
 def report(store: Store, session: str = "s1", kept: Kept | None = None):
@@ -113,6 +87,7 @@ ALTERED = {
 }
 
 
+@durable
 @pytest.mark.parametrize("name", ALTERED)
 def test_an_altered_journal_is_named_where_it_begins(alter: Alter, name: str) -> None:
     """And a journal beside it is as it was."""
@@ -126,6 +101,7 @@ def test_an_altered_journal_is_named_where_it_begins(alter: Alter, name: str) ->
         assert report(store, "s2").fault is None
 
 
+@durable
 def test_a_journal_that_nobody_altered_fits(alter: Alter) -> None:
     """Its head is the hash of all: of each entry with the hash before it, as the page says."""
     store = alter("SELECT 1")
@@ -140,6 +116,7 @@ def test_a_journal_that_nobody_altered_fits(alter: Alter) -> None:
     assert checked.head == before.hex() == store.position("s1").head.hex()
 
 
+@durable
 def test_a_chain_that_was_made_anew_does_not_fit_a_head_that_was_kept(alter: Alter) -> None:
     """Who can write the database can also write hashes: what was kept elsewhere is out of reach."""
     store = alter("SELECT 1")
@@ -151,20 +128,17 @@ def test_a_chain_that_was_made_anew_does_not_fit_a_head_that_was_kept(alter: Alt
     assert longer.seq == LENGTH + 1
 
 
-def test_entries_of_an_older_version_are_passed_over(home, closing, make) -> None:
+def test_entries_of_an_older_version_are_passed_over(home, opened, make) -> None:
     """They have no hash; what is written from now on is chained."""
-    store = SqliteStore.open(home)
+    store = opened()
     store.create(make.row("s1"))
-    lease = store.claim("s1", "n1")
-    assert lease is not None
+    lease = claimed(store)
     store.commit([make.commit(lease, 1, 3)])
     store.release(lease)
     store.close()
     make_older(home / "journal.db")
-    store = SqliteStore.open(home)
-    closing.callback(store.close)
-    lease = store.claim("s1", "n1")
-    assert lease is not None
+    store = opened()
+    lease = claimed(store)
     store.commit([make.commit(lease, 4, 5)])
 
     checked = report(store)

@@ -2,36 +2,24 @@
 
 from collections.abc import Callable
 
-import apsw
 import pytest
+from journal.conftest import claimed, durable
 
 from steersman.journal.store import Occurrence, SessionRow, Snapshot, Store, Watch
 from steersman.machines.errors import StoreDamaged
 
 Damage = Callable[[str], Store]
 
-
-def in_schema(url: str, statement: str) -> str:
-    """Return statements that are run in the schema of a home."""
-    return f'SET search_path = "{url.partition("schema=")[2]}"; {statement}'
+pytestmark = durable
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
-    """Make a home with two sessions, run a statement in its database, and open it again."""
-    if request.param == "postgres":
-        from steersman.extensions.postgres.store import PostgresStore
-
-        url = request.getfixturevalue("postgres_url")
-        store: Store = PostgresStore.open(url)
-    else:
-        from steersman.journal.sqlite import SqliteStore
-
-        store = SqliteStore.open(home)
+@pytest.fixture
+def damage(backend, make) -> Damage:
+    """Make a home with two sessions; what is returned runs a statement in it, and opens it again."""
+    store = backend.open()
     for session in ("s1", "s2"):
         store.create(make.row(session))
-        lease = store.claim(session, "n1")
-        assert lease is not None
+        lease = claimed(store, session)
         for seq in (1, 2):
             snapshot = Snapshot(seq=seq, state={"at": seq})
             store.commit([make.commit(lease, seq, seq, snapshot=snapshot)])
@@ -42,20 +30,7 @@ def damage(request: pytest.FixtureRequest, home, closing, make) -> Damage:
     store.note(Watch(schedule="daily", timing="1d", upto=5.0), [known])
     store.note(Watch(schedule="hourly", timing="1h", upto=5.0))
     store.close()
-
-    def run(statement: str) -> Store:
-        if request.param == "postgres":
-            request.getfixturevalue("postgres_server").execute(in_schema(url, statement))
-            opened: Store = PostgresStore.open(url)
-        else:
-            raw = apsw.Connection(str(home / "journal.db"))
-            raw.execute(statement)
-            raw.close()
-            opened = SqliteStore.open(home)
-        closing.callback(opened.close)
-        return opened
-
-    return run
+    return backend.alter
 
 
 @pytest.mark.parametrize(
@@ -68,8 +43,7 @@ def test_a_damaged_row_closes_no_other_session(damage: Damage, make, text: str) 
     assert (rows["s1"].is_damaged, rows["s1"].seq, rows["s1"].root) == (True, 2, "s1")
     assert rows["s2"] == store.row("s2") == make.row("s2", 2, 2.5)
     assert [stored.seq for stored in store.entries("s1")] == [1, 2]
-    lease = store.claim("s1", "n1")
-    assert lease is not None
+    lease = claimed(store)
     store.commit([make.commit(lease, 3, 3)])
     assert store.row("s1") == make.row("s1", 3, 3.5)
     store.delete(lease)
@@ -111,7 +85,7 @@ def test_a_damaged_occurrence_leaves_the_schedules(damage: Damage) -> None:
     assert [watch.schedule for watch in store.watches()] == ["daily", "hourly"]
 
 
-def test_a_value_of_another_type_is_damage_in_sqlite(home, damage: Damage, request) -> None:
+def test_a_value_of_another_type_is_damage_in_sqlite(damage: Damage, request) -> None:
     """SQLite takes any type in any column; a watch and a number that are none are left out."""
     if "postgres" in request.node.name:
         pytest.skip("PostgreSQL refuses it")

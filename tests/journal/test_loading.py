@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from journal.conftest import claimed
 from support.older_home import make_older
 
 from steersman.journal import entries as e
@@ -89,8 +90,7 @@ def kept(told: Sequence[e.Entry], at: int, *, is_old: bool = False) -> MemorySto
     """Return a store with a session, and a snapshot of it at an entry."""
     store = MemoryStore()
     store.create(ROW)
-    lease = store.claim("s1", "node")
-    assert lease is not None
+    lease = claimed(store)
     assert store.commit([Commit(lease=lease, entries=stored(told), row=ROW)]) == [True]
     record = fold(store, "s1", SessionRecord(), at)
     made = old_snapshot(told, record) if is_old else snapshot(record)
@@ -204,8 +204,7 @@ def test_a_home_with_snapshots_of_an_earlier_version_is_opened(tmp_path: Path) -
     at = len(told) - 2
     store = SqliteStore.open(tmp_path / "home")
     store.create(ROW)
-    lease = store.claim("s1", "node")
-    assert lease is not None
+    lease = claimed(store)
     store.commit([Commit(lease=lease, entries=stored(told), row=ROW)])
     whole = fold(store, "s1", SessionRecord(), None)
     old = old_snapshot(told, fold(store, "s1", SessionRecord(), at))

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import pytest
+from journal.conftest import claimed
 from msgspec.structs import replace
 from support.patience import seconds
 
@@ -17,18 +18,10 @@ from steersman.journal.store import (
     RowFilter,
     SessionRow,
     Snapshot,
-    Store,
     StoredEntry,
     Watch,
 )
 from steersman.machines.errors import MachineError, StoreError, UnknownSession, UsageError
-
-
-def claimed(store: Store, session: str = "s1", node: str = "n1") -> Lease:
-    """Claim a session that is free."""
-    lease = store.claim(session, node)
-    assert lease is not None
-    return lease
 
 
 def test_a_session_begins_empty(store, make):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from journal.conftest import claimed
 from support.cut_wire import CutWire
 from support.patience import seconds
 from support.postgres_server import PostgresServer, as_server
@@ -61,9 +62,7 @@ class Writing:
         self, store: PostgresStore, make: Any, session: str = "s1", patience: float = COMMIT_TIMEOUT
     ) -> None:
         store.create(make.row(session))
-        lease = store.claim(session, "n1")
-        assert lease is not None
-        self.lease = lease
+        self.lease = claimed(store, session)
         self.results: dict[int, Result] = {}
         self.writer = Writer[int](store, lambda results: self.results.update(results), patience)
         self._make = make
