@@ -2,17 +2,14 @@
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from support.patience import seconds
-from support.ports import HeldPort
-from support.until import until
+from support.server_program import ServerProgram
 
 NGIRCD = """
 [Global]
@@ -91,16 +88,13 @@ def program(name: str) -> str:
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin") or ""
 
 
-class IrcServer:
+class IrcServer(ServerProgram):
     """A server; `address` is its host and port, which stay the same when it is started again."""
 
     def __init__(self, kind: str, folder: Path, password: str = "", fakelag: bool = False) -> None:
+        super().__init__(folder)
         self.kind = kind
-        self._held = HeldPort()
-        self.port = self._held.number
         self.address = f"127.0.0.1:{self.port}"
-        self.folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
         self._write(password, fakelag)
 
     def _write(self, password: str, fakelag: bool) -> None:
@@ -131,38 +125,7 @@ class IrcServer:
             subprocess.run(
                 [program("ergo"), "initdb", "--conf", config], check=True, capture_output=True
             )
-        log = (self.folder / "log").open("ab")
-        with log:
-            self._process = subprocess.Popen([program(self.kind), *words], stdout=log, stderr=log)
-
-        def answers() -> bool:
-            assert self._process
-            assert self._process.poll() is None, log_text()
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return True
-            return False
-
-        def log_text() -> str:
-            return (self.folder / "log").read_text()
-
-        until(answers, log_text)
-
-    def signal(self, number: int) -> None:
-        """Send the process a signal."""
-        assert self._process is not None
-        self._process.send_signal(number)
-
-    def kill(self) -> None:
-        """End the process at once. Idempotent."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
-            self._process = None
-
-    def close(self) -> None:
-        """End the process, and give its port back. Idempotent."""
-        self.kill()
-        self._held.close()
+        self.launch(program(self.kind), *words)
 
 
 class RawClient:

@@ -11,14 +11,12 @@ import os
 import subprocess
 import urllib.error
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from support.patience import seconds
-from support.ports import HeldPort
-from support.until import until
+from support.server_program import ServerProgram
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "chat.test"
@@ -43,17 +41,14 @@ class Refused(Exception):
         self.status, self.body = status, body
 
 
-class MatrixServer:
+class MatrixServer(ServerProgram):
     """A server in a folder; it can be killed and started again there, on the same port."""
 
     def __init__(self, folder: Path, *, is_limited: bool = False) -> None:
-        self.folder = folder
-        self._held = HeldPort()
-        self.port = self._held.number
+        super().__init__(folder)
         self.address = f"http://127.0.0.1:{self.port}"
         (folder / "homeserver.yaml").write_text(json.dumps(self._settings(is_limited)))
         (folder / "log.yaml").write_text(json.dumps(_LOG))
-        self._process: subprocess.Popen[bytes] | None = None
 
     def _settings(self, is_limited: bool) -> Json:
         lax = {"per_second": 1000, "burst_count": 1000}
@@ -103,37 +98,11 @@ class MatrixServer:
         command = [found, "-m", "synapse.app.homeserver", "-c", f"{self.folder}/homeserver.yaml"]
         if not (self.folder / "signing.key").exists():
             subprocess.run([*command, "--generate-keys"], check=True, capture_output=True)
-        output = (self.folder / "output").open("ab")
-        with output:
-            self._process = subprocess.Popen(
-                command, cwd=self.folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL
-            )
+        self.launch(*command, cwd=self.folder)
 
-        def answers() -> bool:
-            assert self._process
-            assert self._process.poll() is None
-            with suppress(OSError):
-                call(f"{self.address}/_matrix/client/versions")
-                return True
-            return False
-
-        try:
-            until(answers)
-        except AssertionError:
-            self.kill()
-            raise AssertionError((self.folder / "output").read_text()[-3000:]) from None
-
-    def kill(self) -> None:
-        """End the server at once, with what it had in memory."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def close(self) -> None:
-        """End the server, and give its port back. Idempotent."""
-        self.kill()
-        self._held.close()
+    def ask(self) -> None:
+        """Raise `OSError` while it does not answer."""
+        call(f"{self.address}/_matrix/client/versions")
 
     def person(self, name: str, *, shown: str = "") -> "Person":
         """Register somebody; the name gets a number, so that each is new."""

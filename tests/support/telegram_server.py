@@ -13,10 +13,7 @@ import json
 import os
 import random
 import re
-import select
-import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -24,11 +21,11 @@ import urllib.request
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from support.patience import seconds
-from support.ports import HeldPort
+from support.server_program import ServerProgram
 
 Object = dict[str, Any]
 
@@ -691,62 +688,26 @@ def main() -> None:
     options = parser.parse_args()
     _Handler.service = _Service(options.state)
     server = _Server(("127.0.0.1", options.port), _Handler)
-    print("ready", flush=True)
     server.serve_forever()
 
 
 # The tests' side -------------------------------------------------------------------------------------
 
 
-class TelegramServer:
+class TelegramServer(ServerProgram):
     """The process of a server, on a port that stays the same; what people do there is `act`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._held = HeldPort()
-        self.port = self._held.number
-        self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """The Bot API's base address."""
         return f"http://127.0.0.1:{self.port}"
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def start(self) -> None:
         """Start it, with the state that it had, and wait until it answers."""
         arguments = ["--port", str(self.port), "--state", str(self.folder / "telegram.json")]
         paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-        with (self.folder / "telegram.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, __file__, *arguments],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=os.environ | {"PYTHONPATH": paths},
-            )
-        assert self.process.stdout
-        assert select.select([self.process.stdout], [], [], seconds(20))[0], "it does not start"
-        assert self.process.stdout.readline(), (self.folder / "telegram.log").read_text()
-
-    def kill(self) -> None:
-        """Kill it as a crash does."""
-        if self.process is not None:
-            self.process.send_signal(signal.SIGKILL)
-            self.process.wait()
-            if self.process.stdout:
-                self.process.stdout.close()
-            self.process = None
-
-    def close(self) -> None:
-        """End it, and give its port back. Idempotent."""
-        self.kill()
-        self._held.close()
+        environ = os.environ | {"PYTHONPATH": paths}
+        self.launch(sys.executable, __file__, *arguments, env=environ)
 
     def act(self, action: str, **given: Any) -> Any:
         """Do what a person does, or read what is there; see the methods of `_Service`."""

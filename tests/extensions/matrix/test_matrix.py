@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +37,15 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[MatrixServer]:
     """A server that limits nobody."""
-    server = MatrixServer(tmp_path_factory.mktemp("matrix"))
-    try:
-        server.start()
+    with MatrixServer(tmp_path_factory.mktemp("matrix")) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Generator[Callable[..., MatrixServer]]:
     """Start servers for one test."""
-    started: list[MatrixServer] = []
-
-    def start(**options: Any) -> MatrixServer:
-        started.append(MatrixServer(tmp_path, **options))
-        started[-1].start()
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.close()
+    with ExitStack() as closing:
+        yield lambda **options: closing.enter_context(MatrixServer(tmp_path, **options))
 
 
 class Notebook(Words):
