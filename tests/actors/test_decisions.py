@@ -36,7 +36,7 @@ from steersman.simulator.program import SimulatedProgram
 def queued(made: SimulatedProgram, text: str) -> None:
     """Queue a message behind the turn that runs."""
     count = len(made.record.queue.waiting())
-    made.say(m.UserMessage(type="normal", said=m.Said(text=text), intent=Intent.EXPLICIT_QUEUE))
+    say(made, text, Intent.EXPLICIT_QUEUE)
     run(made, lambda: len(made.record.queue.waiting()) > count)
 
 
@@ -214,11 +214,8 @@ def test_a_waiting_message_can_be_sent_to_nobody_who_is_not_there() -> None:
 def test_a_stop_of_the_same_moment_as_a_later_message_is_not_undone() -> None:
     """What was said last is taken back, also if the clock did not move in between."""
     made = asking()
-    stop = m.UserMessage(
-        type="interrupt", said=m.Said(text="stop"), intent=Intent.INTERRUPT_BARE, matched="stop"
-    )
     made.timeline.now += 1.0
-    made.say(stop)
+    say(made, "stop", Intent.INTERRUPT_BARE, matched="stop")
     run(made, has(made, e.InterruptRequested))
     now = made.timeline.now
     assert routing._newest_stop(made.record, now) is not None

@@ -20,11 +20,7 @@ def steered(*texts: str, **settings: Any) -> SimulatedProgram:
     say(made, "work", client_id="c1")
     run(made, lambda: bool(made.ports.models))
     for text in texts:
-        made.say(
-            m.UserMessage(
-                type="steer", said=m.Said(text=text, user="ann"), intent=Intent.EXPLICIT_STEER
-            )
-        )
+        say(made, text, Intent.EXPLICIT_STEER, user="ann")
     run(made, lambda: made.record.turns["t1"].step == 2 and bool(made.ports.models))
     return made
 
@@ -50,7 +46,7 @@ def results(made: SimulatedProgram) -> list[tuple[str, str]]:
 def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
     """It waits before all others under a new number, and both records say what became of it."""
     made = steered("use tabs")
-    made.say(m.UserMessage(type="normal", said=m.Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
+    say(made, "later", Intent.EXPLICIT_QUEUE)
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "the file is done"})
     run(made, lambda: bool(entries(made, e.Deferred)))
@@ -97,7 +93,7 @@ def test_several_go_back_in_order_and_each_once() -> None:
 def test_a_held_queue_holds_what_is_handed_back() -> None:
     """While the queue is held it waits like the rest."""
     made = steered("use tabs")
-    made.say(m.UserMessage(type="normal", said=m.Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
+    say(made, "later", Intent.EXPLICIT_QUEUE)
     made.say(m.QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     defer(made, {"why": "w"})
@@ -109,7 +105,7 @@ def test_a_held_queue_holds_what_is_handed_back() -> None:
 def test_a_full_queue_takes_back_what_it_gave() -> None:
     """What was accepted once is not refused for want of room."""
     made = steered("use tabs", max_queue_size=1)
-    made.say(m.UserMessage(type="normal", said=m.Said(text="later"), intent=Intent.EXPLICIT_QUEUE))
+    say(made, "later", Intent.EXPLICIT_QUEUE)
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "w"})
     run(made)

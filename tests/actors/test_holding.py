@@ -107,11 +107,7 @@ def test_what_a_stop_overtook_is_held() -> None:
     run(made)
     say(made, "fresh")
     run(made, lambda: made.record.turn == "t3" and bool(made.ports.models))
-    made.say(
-        m.UserMessage(
-            type="normal", said=m.Said(text="late"), intent=Intent.EXPLICIT_QUEUE, utterance=1
-        )
-    )
+    say(made, "late", Intent.EXPLICIT_QUEUE, utterance=1)
     run(made, lambda: len(made.record.queue.waiting()) == 2)
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old", "late"], [])
 
@@ -125,9 +121,7 @@ def test_what_a_stop_overtook_alone_is_held(runs: bool) -> None:
     if runs:
         say(made, "fresh")
         run(made, lambda: made.record.turn == "t1" and bool(made.ports.models))
-    made.say(
-        m.UserMessage(type="normal", said=m.Said(text="late"), intent=Intent.CONVERSE, utterance=1)
-    )
+    say(made, "late", utterance=1)
     say(made, "later")
     run(made, lambda: len(made.record.queue.items) == 2 + runs)
     assert texts(made, is_held=True) == ["late"]

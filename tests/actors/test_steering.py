@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from simulation.single import TALK, TOOLS, entries, performed, program, run, say
 
 from steersman.actors.decisions import routing
@@ -15,15 +16,13 @@ from steersman.simulator.program import SimulatedProgram
 
 SEED = 1
 """With it the first answer comes in pieces."""
-STEER = m.UserMessage(
-    type="steer", said=m.Said(text="use tabs", client_id="c2"), intent=Intent.EXPLICIT_STEER
-)
 WORD = m.UserMessage(
     type="interrupt",
     said=m.Said(text="stop", client_id="c3"),
     intent=Intent.INTERRUPT_BARE,
     matched="stop",
 )
+AGAIN = replace(WORD, said=m.Said(text="stop!", client_id="c5"))
 STOP = m.Interrupt(order=m.StopOrder(cause="stop", said=m.Said(text="", client_id="c4")))
 
 
@@ -45,7 +44,7 @@ def test_a_steer_cuts_the_stream() -> None:
     made = working(TALK, steer_while_streaming="cut")
     run(made, lambda: bool(partial(made)))
     came = partial(made)
-    made.say(STEER)
+    say(made, "use tabs", Intent.EXPLICIT_STEER, "c2")
     run(made, lambda: len(performed(made, m.CallModel)) == 2)
     (cut,) = entries(made, e.AnswerCut)
     assert [message.text for message in cut.messages] == [came]
@@ -65,7 +64,7 @@ def test_by_default_a_steer_waits_for_the_answer() -> None:
     """With `wait` the stream is left alone."""
     made = working(TALK)
     run(made, lambda: bool(partial(made)))
-    made.say(STEER)
+    say(made, "use tabs", Intent.EXPLICIT_STEER, "c2")
     run(made)
     assert not entries(made, e.AnswerCut)
     assert entries(made, e.Steered)
@@ -74,11 +73,7 @@ def test_by_default_a_steer_waits_for_the_answer() -> None:
 def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     """`/queue steer N` cuts the stream like a steer does."""
     made = working(TALK, steer_while_streaming="cut")
-    made.say(
-        m.UserMessage(
-            type="normal", said=m.Said(text="tabs", client_id="c2"), intent=Intent.EXPLICIT_QUEUE
-        )
-    )
+    say(made, "tabs", Intent.EXPLICIT_QUEUE, "c2")
     run(made, lambda: bool(partial(made)))
     made.say(m.QueueChange(op="steer", number=2))
     run(made)
@@ -91,17 +86,8 @@ def test_steers_are_bounded_like_the_queue() -> None:
     made = working(TALK, max_queue_size=2)
     run(made, lambda: bool(made.ports.models))
     for number in range(4):
-        key, text = f"s{number}", f"remark {number}"
-        made.say(
-            m.UserMessage(
-                type="steer", said=m.Said(text=text, client_id=key), intent=Intent.EXPLICIT_STEER
-            )
-        )
-    made.say(
-        m.UserMessage(
-            type="normal", said=m.Said(text="later", client_id="q"), intent=Intent.EXPLICIT_QUEUE
-        )
-    )
+        say(made, f"remark {number}", Intent.EXPLICIT_STEER, f"s{number}")
+    say(made, "later", Intent.EXPLICIT_QUEUE, "q")
     run(made)
     facts = [happening.fact for happening in made.history if isinstance(happening, Passed)]
     full = m.FULL_QUEUE.format(2)
@@ -142,19 +128,13 @@ def test_at_a_boundary_the_running_tool_ends_first() -> None:
     assert made.record.stops[planned.receipt].state == "stopped"
 
 
-@pytest.mark.parametrize("second", [WORD, STOP])
+@pytest.mark.parametrize("second", [AGAIN, STOP])
 def test_a_second_interrupt_is_now(second: m.Message) -> None:
     """Another interrupt, or `/stop`, does not wait for the tool."""
     made = at_a_tool()
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
-    again = m.UserMessage(
-        type="interrupt",
-        said=m.Said(text="stop!", client_id="c5"),
-        intent=Intent.INTERRUPT_BARE,
-        matched="stop",
-    )
-    made.say(again if second is WORD else second)
+    made.say(second)
     run(made)
     assert performed(made, m.StopTool)
     first, last = made.record.stops.values()
@@ -213,11 +193,7 @@ def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
     made = at_a_tool(busy_mode="queue")
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
-    made.say(
-        m.UserMessage(
-            type="steer", said=m.Said(text="use tabs", client_id="c4"), intent=Intent.EXPLICIT_STEER
-        )
-    )
+    say(made, "use tabs", Intent.EXPLICIT_STEER, "c4")
     made.say(m.TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)

@@ -45,10 +45,7 @@ def workflow() -> Iterator[SimulatedProgram]:
     """A run with a command and an agent at work."""
     plan = {"run": SimulatedRun(spec=parse_workflow("two.toml", WORKFLOW))}
     with scene(plan=plan) as made:
-        text = m.UserMessage(
-            type="normal", said=m.Said(text="run two"), intent=Intent.EXPLICIT_QUEUE
-        )
-        made.say(text)
+        say(made, "run two", Intent.EXPLICIT_QUEUE)
         run(made, lambda: bool(made.ports.tools) and has_asked(made, "s1-1")())
         yield made
 

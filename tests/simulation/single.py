@@ -79,15 +79,17 @@ def say(
     intent: Intent = Intent.CONVERSE,
     client_id: str = "",
     matched: str = "",
+    user: str = "",
+    **more: Any,
 ) -> None:
-    """Say something, as the surfaces post it."""
+    """Say something, as the surfaces post it; `more` are other fields of the message."""
     is_stop = intent in (Intent.INTERRUPT_BARE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_INTERRUPT)
     kind: Any = "interrupt" if is_stop else "normal"
     if intent is Intent.EXPLICIT_STEER:
         kind = "steer"
     then = "" if intent is Intent.INTERRUPT_BARE else text
-    said = m.Said(text=text, client_id=client_id)
-    made.say(m.UserMessage(type=kind, said=said, intent=intent, matched=matched, then=then))
+    more |= {"type": kind, "intent": intent, "matched": matched, "then": then}
+    made.say(m.UserMessage(said=m.Said(text=text, user=user, client_id=client_id), **more))
 
 
 def entries(made: SimulatedProgram, *kinds: type[e.Entry], session: str = ROOT) -> list[Any]:

@@ -401,11 +401,7 @@ def test_what_a_stop_overtook_waits() -> None:
         work(made)
         made.say(m.Interrupt(order=m.StopOrder(cause="stop", utterance=2)))
         run(made)
-        made.say(
-            m.UserMessage(
-                type="normal", said=m.Said(text="late"), intent=Intent.CONVERSE, utterance=1
-            )
-        )
+        say(made, "late", utterance=1)
         run(made)
         assert made.record.turn == "t1"
         assert [item.text for item in made.record.queue.waiting()] == ["late"]

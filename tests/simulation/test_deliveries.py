@@ -196,14 +196,7 @@ def test_a_row_decides_whom_a_steer_reaches(
             is_meant = not is_meant
             override(made, cause, relation, Delivery.STEER if is_meant else Delivery.NONE)
         to = {Cause.STEER: "parent", Cause.STEER_NAMED: CHILDREN.get(relation, "")}.get(cause, "")
-        made.say(
-            m.UserMessage(
-                type="steer",
-                said=m.Said(text="use tabs", client_id="c9"),
-                intent=Intent.EXPLICIT_STEER,
-                to=to,
-            )
-        )
+        say(made, "use tabs", Intent.EXPLICIT_STEER, "c9", to=to)
         run(made)
         assert is_steered(made, relation) is is_meant
 
