@@ -1,6 +1,8 @@
 """What the tests of the library share: a bound for each, and a model that keeps what it was asked."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from support.coroutines import run
@@ -8,7 +10,7 @@ from support.coroutines import run
 import steersman
 from steersman.testing import ScriptedModel, calls, memory_home
 
-__all__ = ["Asked", "first", "played", "result_of", "until"]
+__all__ = ["Asked", "first", "played", "result_of", "started", "until"]
 
 
 class Asked(ScriptedModel):
@@ -31,6 +33,16 @@ class Asked(ScriptedModel):
         return [message.text for message in self.requests[-1].messages if message.role == "tool"]
 
 
+@asynccontextmanager
+async def started(
+    model: steersman.Model, *tools: Any, folder: str | Path = "."
+) -> AsyncGenerator[steersman.SessionHandle]:
+    """Start a session of a model with these tools, or the usual ones, in a home of its own in memory."""
+    async with memory_home() as runtime:
+        agent = steersman.Agent(model=model, tools=tools or None)
+        yield await runtime.start(agent, folder=folder)
+
+
 async def first(session: steersman.SessionHandle, kind: str, **fields: Any) -> steersman.Event:
     """Wait for the first event of a kind, whose fields are these."""
     return await until(session.events(), kind, **fields)
@@ -49,8 +61,7 @@ async def until(
 async def played(tool: Any, **arguments: object) -> tuple[steersman.Outcome, str]:
     """Have a model call a tool, and return the outcome, and what the model read of the call."""
     model = Asked(calls(tool.name, **arguments), "Done.")
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model, tools=[tool]))
+    async with started(model, tool) as session:
         outcome = await session.ask("go")
         return outcome, model.results[0]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from library.lab import Asked, first
+from library.lab import Asked, first, started
 from pydantic import BaseModel
 from support.coroutines import run
 from support.model_server import ModelServer, Text, Tools
@@ -548,8 +548,7 @@ def test_models_are_objects() -> None:
 
     async def scene(server: ModelServer, key: str | None) -> None:
         model = steersman.models.openai("m", base_url=server.base_url, key=key, images=True)
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model))
+        async with started(model) as session:
             assert (await session.ask("Rome?")).text == "Sunny."
         await model.aclose()
 

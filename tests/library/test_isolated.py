@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 from library.isolated_tools import TOOLS, block, fail, speak, tell
-from library.lab import Asked, first, result_of
+from library.lab import Asked, first, result_of, started
 from support.driver import wait_gone
 
-import steersman
-from steersman.testing import calls, memory_home
+from steersman.testing import calls
 
 
 def test_what_an_isolated_tool_prints_is_not_its_result(capfd: pytest.CaptureFixture[str]) -> None:
@@ -20,9 +19,7 @@ def test_what_an_isolated_tool_prints_is_not_its_result(capfd: pytest.CaptureFix
 async def test_an_isolated_tool_has_its_context(tmp_path: Path) -> None:
     """It knows its call, and its progress is an event."""
     model = Asked(calls("tell"), "Done.")
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=model, tools=[tell])
-        session = await runtime.start(agent, folder=tmp_path)
+    async with started(model, tell, folder=tmp_path) as session:
         await session.ask("go")
         assert (await first(session, "progress")).unit == "files"
     assert model.results == [
@@ -58,9 +55,7 @@ async def test_an_isolated_tool_that_ignores_everything_is_dead_after_a_stop(
 ) -> None:
     """With every process that it started, and the event `stopped` says so."""
     model = Asked(calls("block"), "Done.")
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=model, tools=[block])
-        session = await runtime.start(agent, folder=tmp_path)
+    async with started(model, block, folder=tmp_path) as session:
         receipt = await session.say("go")
         await first(session, "progress")
         pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]

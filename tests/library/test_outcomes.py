@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from library.lab import Asked
 
 import steersman
-from steersman.testing import ScriptedModel, calls
+from steersman.testing import calls
 
 PROGRAM = """
 import asyncio, sys
@@ -36,26 +36,15 @@ def book(context: steersman.Context, seat: str) -> str:
     return ""
 
 
-class Listening(ScriptedModel):
-    """Remembers what it was asked last."""
-
-    heard = ""
-
-    async def answer(self, request: Any, listener: Any) -> Any:
-        """Answer, and keep the results of tools."""
-        self.heard = "".join(one.text for one in request.messages if one.role == "tool")
-        return await super().answer(request, listener)
-
-
 async def run(home: str, folder: str, seat: str, session: str = "") -> str:
     """Book a seat; or go on with a session that was to, and return what the model is told of it."""
-    model = Listening(["Well."] if session else [calls("book", seat=seat)])
+    model = Asked("Well." if session else calls("book", seat=seat))
     agent = steersman.Agent(model=model, tools=[book], permissions={"book": "allow"})
     async with steersman.open(home) as runtime:
         if session:
             resumed = await runtime.resume(session, agent=agent)
             await resumed.ask("go on")
-            return model.heard
+            return "".join(model.results)
         begun = await runtime.start(agent, folder=folder)
         print(begun.id, flush=True)
         await begun.ask("a seat, please")

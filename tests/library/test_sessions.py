@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from library.isolated_tools import photograph
-from library.lab import Asked, first, until
+from library.lab import Asked, first, started, until
 from support.coroutines import run
 from support.patience import seconds
 
@@ -43,8 +43,7 @@ def echo(*answers: Any) -> steersman.Agent:
 
 async def test_a_message_has_a_receipt_and_an_outcome() -> None:
     """The receipt says what the message was taken as, the outcome what became of it."""
-    async with memory_home() as runtime:
-        session = await runtime.start(echo("Sunny."))
+    async with started(Asked("Sunny.")) as session:
         receipt = await session.say("Rome?", user="ann")
         assert (receipt.id, receipt.number, receipt.taken_as) == ("m1", 1, "turn")
         assert (receipt.rule, receipt.ack) == ("run", None)
@@ -60,8 +59,7 @@ async def test_a_message_has_a_receipt_and_an_outcome() -> None:
 async def test_messages_are_queued_steered_and_interrupt() -> None:
     """`how` decides; each message has an outcome of its own, which later ones do not touch."""
     model = Held("One.", "Two.", "Three.", "Four.")
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model))
+    async with started(model) as session:
         running = await session.say("first")
         await model.asked.acquire()
         queued = await session.say("second", "queue")
@@ -91,8 +89,7 @@ async def test_messages_are_queued_steered_and_interrupt() -> None:
 async def test_words_mean_what_they_do_in_a_chat() -> None:
     """Without `how` the word `stop` stops; a slash at the beginning means nothing."""
     model = Held("One.")
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model))
+    async with started(model) as session:
         receipt = await session.say("/help me")
         await model.asked.acquire()
         stop = await session.say("Stop!")
@@ -104,8 +101,7 @@ async def test_words_mean_what_they_do_in_a_chat() -> None:
 
 async def test_the_outcome_of_each_of_many_messages_is_kept() -> None:
     """Also when later turns have begun, and when the session itself has forgotten the message."""
-    async with memory_home() as runtime:
-        session = await runtime.start(echo(*(f"Answer {n}." for n in range(70))))
+    async with started(Asked(*(f"Answer {n}." for n in range(70)))) as session:
         receipts = [await session.say("0", "queue")]
         for number in range(1, 70):
             receipts.append(await session.say(str(number), "queue"))
@@ -176,8 +172,7 @@ async def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
             finally:
                 seen.append(asyncio.get_running_loop())
 
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=Slow([])))
+    async with started(Slow([])) as session:
         events = session.events()
         await anext(events)  # what happens from here on is live
         receipt = await session.say("x")
@@ -209,8 +204,7 @@ async def test_a_model_is_asked_on_the_loop_of_the_program() -> None:
 )
 async def test_what_makes_no_sense_is_refused(name: str, arguments: Any, words: str) -> None:
     """Each method says what is wrong, and changes nothing."""
-    async with memory_home() as runtime:
-        session = await runtime.start(echo())
+    async with started(Asked()) as session:
         with pytest.raises(steersman.SteersmanError) as caught:
             await getattr(session, name)(*arguments)
         assert words in str(caught.value)
@@ -228,8 +222,7 @@ async def test_what_makes_no_sense_is_refused(name: str, arguments: Any, words: 
 )
 async def test_a_goal_that_cannot_be_is_refused(options: Any, words: str) -> None:
     """Gates and budgets are read before anything runs."""
-    async with memory_home() as runtime:
-        session = await runtime.start(echo())
+    async with started(Asked()) as session:
         with pytest.raises(steersman.UsageError) as caught:
             await session.goal("x", **options)
         assert words in str(caught.value)
@@ -263,8 +256,7 @@ async def test_a_session_that_was_left_says_so(how: str) -> None:
         await session.close()
         await session.finalize()
 
-    async with memory_home() as runtime:
-        session = await runtime.start(echo())
+    async with started(Asked()) as session:
         await session.ask("x")
         if how != "home":
             await getattr(session, how)()
@@ -279,8 +271,7 @@ async def test_a_session_that_was_left_says_so(how: str) -> None:
 async def test_whoever_waits_when_a_session_is_left_is_told() -> None:
     """The message waits in the queue, and the error names the next step."""
     model = Held()
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model))
+    async with started(model) as session:
         await session.say("x")
         await model.asked.acquire()
         waits = asyncio.create_task((await session.say("y", "queue")).done())
@@ -296,8 +287,7 @@ async def test_whoever_waits_when_a_session_is_left_is_told() -> None:
 async def test_a_stop_holds_what_waits_and_resume_queue_runs_it() -> None:
     """A question that comes after the stop is not held up."""
     model = Held("Between.", "One.", "Two.")
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model))
+    async with started(model) as session:
         running = await session.say("first")
         await model.asked.acquire()
         waiting = await session.say("second", "queue")
@@ -323,9 +313,7 @@ async def test_a_resumed_message_is_not_over_while_its_stopped_tool_still_ends()
         gate.wait(seconds(30))
         return "ok"
 
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=ScriptedModel([calls("block"), "end"]), tools=[block])
-        session = await runtime.start(agent)
+    async with started(ScriptedModel([calls("block"), "end"]), block) as session:
         running = await session.say("work")
         await asyncio.to_thread(begun.wait)
         await session.stop()
@@ -348,9 +336,7 @@ async def test_revert_restores_what_a_tool_changed(tmp_path: Path) -> None:
         """Rewrite the notes."""
         (ctx.folder / "notes.txt").write_text("after")
 
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=Asked(calls("rewrite"), "Done."), tools=[rewrite])
-        session = await runtime.start(agent, folder=tmp_path)
+    async with started(Asked(calls("rewrite"), "Done."), rewrite, folder=tmp_path) as session:
         await session.ask("go")
         assert notes.read_text() == "after"
         assert (await session.revert())["restored"] == ["notes.txt"]
@@ -478,8 +464,7 @@ def test_events_come_from_the_journal_and_then_live() -> None:
     """In order, each journalled one exactly once, until the session is left."""
 
     async def scene() -> None:
-        async with memory_home() as runtime:
-            session = await runtime.start(echo())
+        async with started(Asked()) as session:
             await session.ask("before")
             seen: list[steersman.Event] = []
             reading = asyncio.create_task(collect(session, seen))
@@ -518,9 +503,7 @@ async def test_a_reader_that_falls_behind_misses_nothing() -> None:
         for done in range(1, count + 1):
             ctx.progress(done, count)
 
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=Asked(calls("work"), calls("work"), "Done."), tools=[work])
-        session = await runtime.start(agent)
+    async with started(Asked(calls("work"), calls("work"), "Done."), work) as session:
         events = session.events()
         assert (await anext(events)).type == "session_started"
         await session.ask("go")
@@ -535,8 +518,7 @@ async def test_a_reader_that_falls_behind_misses_nothing() -> None:
 
 async def test_a_reader_misses_no_text_of_a_turn_that_runs_while_it_reads_the_journal() -> None:
     """What comes after its first event is live, whatever the journal holds meanwhile."""
-    async with memory_home() as runtime:
-        session = await runtime.start(echo("Good day."))
+    async with started(Asked("Good day.")) as session:
         events = session.events()
         assert (await anext(events)).type == "session_started"
         await session.ask("go")
@@ -552,9 +534,8 @@ def test_a_reader_that_joins_a_streaming_answer_has_all_of_it() -> None:
     pieces = ["Good ", "day", ".\n", "How ", "are you?"]
 
     async def scene() -> None:
-        async with memory_home() as runtime:
-            model = Piecemeal(pieces)
-            session = await runtime.start(steersman.Agent(model=model))
+        model = Piecemeal(pieces)
+        async with started(model) as session:
             reading = [await joined(session)]
             await session.say("go")
             for _ in pieces:
@@ -618,8 +599,7 @@ class Piecemeal(ScriptedModel):
 
 async def test_a_session_is_used_from_other_loops() -> None:
     """A thread with a loop of its own may ask and read, as may several at once."""
-    async with memory_home() as runtime:
-        session = await runtime.start(echo())
+    async with started(Asked()) as session:
         answers: list[str] = []
 
         def ask() -> None:
@@ -660,9 +640,7 @@ async def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
     data = base64.b64encode(PIXEL).decode()
     (tmp_path / "shot.png").write_bytes(PIXEL)
     script = model(calls("here"), calls("photograph", content=data), "A pixel.")
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=script, tools=[here, photograph])
-        session = await runtime.start(agent, folder=tmp_path)
+    async with started(script, here, photograph, folder=tmp_path) as session:
         receipt = await session.say("what is it?", images=[tmp_path / "shot.png"])
         assert (await receipt.done()).text == "A pixel."
     said = [message for message in script.requests[-1].messages if message.role in ("user", "tool")]
@@ -687,8 +665,7 @@ async def test_pictures_of_people_and_tools_reach_a_model_that_takes_them(
 )
 async def test_what_is_no_picture_is_refused_before_it_is_said(images: Any, why: str) -> None:
     """Nothing of the message is kept."""
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=Looking()))
+    async with started(Looking()) as session:
         with pytest.raises(steersman.SteersmanError, match=re.escape(why)):
             await session.say("look", images=images)
         assert session.queue()["items"] == []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from library.lab import Asked, first, played, result_of
+from library.lab import Asked, first, played, result_of, started
 from pydantic import BaseModel, Field
 from support.coroutines import run
 from support.patience import seconds
@@ -293,8 +293,7 @@ async def test_wrong_arguments_are_refused_before_the_function_runs() -> None:
         return "sunny"
 
     model = Asked(calls("weather", town="Rome"), calls("weather", city=3), calls("wetter"), "Done.")
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model, tools=[weather]))
+    async with started(model, weather) as session:
         assert (await session.ask("go")).status == "done"
     assert ran == []
     assert model.results == [
@@ -366,9 +365,7 @@ async def test_a_context_knows_the_call_and_tells_of_it(tmp_path: Any, is_option
         return work(ctx)
 
     model = Asked(calls("work"), "Done.")
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=model, tools=[perhaps if is_optional else work])
-        session = await runtime.start(agent, folder=tmp_path)
+    async with started(model, perhaps if is_optional else work, folder=tmp_path) as session:
         assert (await session.ask("go")).status == "done"
         assert seen == ["t1.s1.c1", session.id, tmp_path, False]
         made = await first(session, "progress")
@@ -449,9 +446,8 @@ async def test_a_tool_that_is_stopped_ends(is_async: bool) -> None:
             ended.append("sync")
 
     model = Asked(calls("wait"), "Done.", "Again.")
-    async with memory_home() as runtime:
-        tool = wait if is_async else poll
-        session = await runtime.start(steersman.Agent(model=model, tools=[tool]))
+    tool = wait if is_async else poll
+    async with started(model, tool) as session:
         receipt = await session.say("go")
         await asyncio.to_thread(begun.wait, seconds(20))
         await session.stop()
@@ -499,10 +495,9 @@ def test_a_tool_that_does_not_end_holds_up_nobody(kind: str) -> None:
 
     async def scene() -> None:
         model = Watched(calls("block"), "Done.")
-        async with memory_home() as runtime:
-            tools = {"function": block, "coroutine": block_loop, "wrapped coroutine": block_wrapped}
-            tool: Any = tools[kind]
-            session = await runtime.start(steersman.Agent(model=model, tools=[tool]))
+        tools = {"function": block, "coroutine": block_loop, "wrapped coroutine": block_wrapped}
+        tool: Any = tools[kind]
+        async with started(model, tool) as session:
             follow = threading.Thread(target=let_go, args=(session,))
             follow.start()
             assert (await session.ask("go")).text == "Done."
@@ -533,9 +528,7 @@ async def test_a_home_is_left_although_a_tool_does_not_return() -> None:
         """Block."""
         release.wait(seconds(30))
 
-    async with memory_home() as runtime:
-        agent = steersman.Agent(model=Asked(calls("block"), "Done."), tools=[block])
-        session = await runtime.start(agent)
+    async with started(Asked(calls("block"), "Done."), block) as session:
         receipt = await session.say("go")
         await first(session, "tool_started")
     assert (await receipt.done()).status == "interrupted"
@@ -549,8 +542,7 @@ async def test_a_tool_learns_what_became_of_a_message_in_a_home_that_was_left() 
     @steersman.tool
     async def work() -> None:
         """Work."""
-        async with memory_home() as inner:
-            session = await inner.start(steersman.Agent(model=Asked("Four.")))
+        async with started(Asked("Four.")) as session:
             receipt = await session.say("Two and two?")
             await receipt.done()
         found.append((await receipt.done()).text)
@@ -579,8 +571,7 @@ async def test_a_mutating_tool_runs_alone() -> None:
 
     both = tuple((name, {"number": number}) for name in ("look", "change") for number in (1, 2))
     model = Asked(ScriptedAnswer(tool_calls=both), "Done.")
-    async with memory_home() as runtime:
-        session = await runtime.start(steersman.Agent(model=model, tools=[look, change]))
+    async with started(model, look, change) as session:
         assert (await session.ask("go")).status == "done"
     assert model.results[:2] == ["met", "met"]
     assert running == ["begin 1", "end 1", "begin 2", "end 2"]
@@ -600,8 +591,7 @@ def scene_of_own(act: Callable[[steersman.SessionHandle], Any]) -> tuple[str, st
 
     async def scene() -> tuple[str, str]:
         model = Asked(calls("act_here"), "Done.")
-        async with memory_home() as runtime:
-            session = await runtime.start(steersman.Agent(model=model, tools=[act_here]))
+        async with started(model, act_here) as session:
             here.append(session)
             status = (await session.ask("go")).status
             return status, "".join(model.results)
