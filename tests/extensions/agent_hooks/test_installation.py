@@ -65,17 +65,15 @@ BEFORE: list[tuple[str, str | None]] = [
 ]
 
 
-def agent_of(name: str, agents: dict[str, AgentDefinition]) -> AgentDefinition:
-    """Return a shipped definition, or one of a person's own: in JSON with comments, or in TOML."""
-    if name == "jsonc":
-        hooks = replace(agents["claude"].hooks, json_dialect="jsonc")
-        return replace(agents["claude"], hooks=hooks)
-    if name != "toml":
-        return agents[name]
-    hooks = replace(
-        agents["claude"].hooks, config="~/.own/config.toml", format="toml-tables", home=""
-    )
-    return replace(agents["claude"], name="toml", hooks=hooks)
+@pytest.fixture
+def agents(agents: dict[str, AgentDefinition]) -> dict[str, AgentDefinition]:
+    """The shipped definitions, and two of a person's own: in JSON with comments, and in TOML."""
+    claude = agents["claude"]
+    jsonc = replace(claude.hooks, json_dialect="jsonc")
+    toml = replace(claude.hooks, config="~/.own/config.toml", format="toml-tables", home="")
+    agents["jsonc"] = replace(claude, hooks=jsonc)
+    agents["toml"] = replace(claude, name="toml", hooks=toml)
+    return agents
 
 
 def write(path: Path, text: str | None) -> None:
@@ -114,11 +112,9 @@ def strip(data: Any) -> Any:
 
 
 @pytest.mark.parametrize(("name", "text"), BEFORE)
-def test_install_and_uninstall(
-    name: str, text: str | None, installed: Installed, agents: dict[str, AgentDefinition]
-) -> None:
+def test_install_and_uninstall(name: str, text: str | None, installed: Installed) -> None:
     """Everything else stays as it was, twice is once, and taking out gives back every byte."""
-    installation = installed(agent_of(name, agents))
+    installation = installed(name)
     path = installation.path
     write(path, text)
     before = read(path) if text else {}
@@ -144,10 +140,10 @@ def test_install_and_uninstall(
 
 @pytest.mark.parametrize(("name", "text"), [row for row in BEFORE if row[0] != "opencode"])
 def test_ours_are_cut_out_of_a_file_that_others_changed(
-    name: str, text: str | None, installed: Installed, agents: dict[str, AgentDefinition]
+    name: str, text: str | None, installed: Installed
 ) -> None:
     """After a foreign change only our hooks are removed; the others stay, with every comment."""
-    installation = installed(agent_of(name, agents))
+    installation = installed(name)
     path = installation.path
     write(path, text)
     installation.apply(installation.install(), is_install=True)
@@ -163,11 +159,9 @@ def test_ours_are_cut_out_of_a_file_that_others_changed(
 
 
 @pytest.mark.parametrize("name", ["claude", "jsonc", "hermes", "toml"])
-def test_the_line_ends_of_a_file_are_kept(
-    name: str, installed: Installed, agents: dict[str, AgentDefinition]
-) -> None:
+def test_the_line_ends_of_a_file_are_kept(name: str, installed: Installed) -> None:
     """What is added has them, too; where both kinds are, each line keeps its own."""
-    installation = installed(agent_of(name, agents))
+    installation = installed(name)
     text = {"jsonc": JSONC, "hermes": YAML, "toml": TOML}.get(name, '{\n  "a": 1,\n  "b": 2\n}\n')
     for before in (text.replace("\n", "\r\n"), text.replace("\n", "\r\n", 1)):
         write(installation.path, before)
@@ -182,14 +176,12 @@ def test_the_line_ends_of_a_file_are_kept(
         assert (left.count(b"\r\n") < left.count(b"\n")) == ("\n" in before.replace("\r\n", ""))
 
 
-def test_another_mapping_is_out_of_date_and_renewed(
-    installed: Installed, agents: dict[str, AgentDefinition], user: Path
-) -> None:
+def test_another_mapping_is_out_of_date_and_renewed(installed: Installed, user: Path) -> None:
     """Where the program moved or the mapping changed, `install` renews, and the first copy holds."""
     write(user / ".claude" / "settings.json", JSONC)
-    old = installed(agent_of("jsonc", agents), "/old/bin/steersman")
+    old = installed("jsonc", "/old/bin/steersman")
     old.apply(old.install(), is_install=True)
-    new = installed(agent_of("jsonc", agents))
+    new = installed("jsonc")
     assert new.status() == "outdated"
     new.apply(new.install(), is_install=True)
     assert new.status() == "installed"
@@ -218,15 +210,10 @@ def test_another_mapping_is_out_of_date_and_renewed(
     ],
 )
 def test_what_is_not_understood_is_refused(
-    name: str,
-    text: str,
-    place: str,
-    said: str,
-    installed: Installed,
-    agents: dict[str, AgentDefinition],
+    name: str, text: str, place: str, said: str, installed: Installed
 ) -> None:
     """A file that an edit would have to guess about stays as it is, and the place is named."""
-    installation = installed(agent_of(name, agents))
+    installation = installed(name)
     write(installation.path, text)
     with pytest.raises(ConfigError) as caught:
         installation.install()
