@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 from support.driver import Place
 from support.model_server import Text, shell
-from support.push_service import PushService, is_signed, push_service
+from support.push_service import PushService, is_signed
 from support.served import Served
 from support.until import until
 
@@ -13,7 +13,7 @@ from support.until import until
 @pytest.fixture
 def service() -> Generator[PushService]:
     """A push service, ended afterwards."""
-    with push_service() as made:
+    with PushService() as made:
         yield made
 
 

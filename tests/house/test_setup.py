@@ -2,17 +2,17 @@
 
 import functools
 import hashlib
-import http.server
 import os
 import subprocess
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from support.executed import executed
+from support.loopback import LoopbackRequest, LoopbackServer
 from support.patience import seconds
 from support.ports import HeldPort
 
@@ -32,19 +32,12 @@ def index(tmp_path: Path) -> Iterator[str]:
         links += f'<a href="{wheel.name}#sha256={digest}">{wheel.name}</a>'
     (folder / "index.html").write_text(links)
     quiet = functools.partial(Quiet, directory=str(tmp_path / "index"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), quiet) as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.02])
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with LoopbackServer(quiet) as server:
+        yield server.url
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class Quiet(LoopbackRequest, SimpleHTTPRequestHandler):
     """Serves files without a word."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 def first_pip(root: Path, tmp_path: Path, **more: str) -> subprocess.CompletedProcess[str]:

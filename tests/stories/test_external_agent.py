@@ -50,9 +50,8 @@ call("on_session_finalize")
 @pytest.fixture
 def server() -> Generator[AnsweringServer]:
     """A model that says ok."""
-    here = AnsweringServer()
-    yield here
-    here.close()
+    with AnsweringServer() as here:
+        yield here
 
 
 @pytest.fixture(params=["hermes", "fake"])

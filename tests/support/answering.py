@@ -1,11 +1,9 @@
 """A model server on loopback that says `ok` in each of the protocols that agents speak."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from support.patience import seconds
+from support.loopback import LoopbackRequest, LoopbackServer
 
 __all__ = ["AnsweringServer"]
 
@@ -43,11 +41,8 @@ CONTENT = {"role": "model", "parts": [{"text": "ok"}]}
 GEMINI: list[dict[str, Any]] = [{"candidates": [{"content": CONTENT, "finishReason": "STOP"}]}]
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Answers(LoopbackRequest):
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
 
     def do_GET(self) -> None:
         """List one model, whatever is asked."""
@@ -55,7 +50,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Say ok."""
-        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+        asked = json.loads(self.content() or b"{}")
         is_stream = asked.get("stream") or "stream" in self.path
         if "chat/completions" in self.path:
             message = {"role": "assistant", "content": "ok"}
@@ -82,27 +77,11 @@ class _Answers(BaseHTTPRequestHandler):
         self._send("text/event-stream", "".join(texts) + end)
 
     def _send(self, kind: str, text: str) -> None:
-        body = text.encode()
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(200, text.encode(), ("content-type", kind))
 
 
-class AnsweringServer:
-    """Listens on a free port of loopback until it is closed."""
+class AnsweringServer(LoopbackServer):
+    """Says so on a free port of loopback."""
 
     def __init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(seconds(10))
+        super().__init__(_Answers)

@@ -6,14 +6,13 @@ Spans are compared as `Seen`, whether they came here or were printed as OTLP/JSO
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from support.loopback import LoopbackRequest, LoopbackServer
 from support.patience import seconds
 
 __all__ = ["Collector", "Seen", "of_json", "paths"]
@@ -39,13 +38,14 @@ class Seen:
     links: tuple[tuple[str, str], ...]
 
 
-class Collector:
-    """Serves on 127.0.0.1 until closed; a context manager.
+class Collector(LoopbackServer):
+    """A server.
 
     `status` is what it answers with, `door` what it waits for before that.
     """
 
     def __init__(self) -> None:
+        super().__init__(_Talk)
         self.status = 200
         self.door = threading.Event()
         self.door.set()
@@ -54,31 +54,11 @@ class Collector:
         self.headers: list[Mapping[str, str]] = []
         self.resource: dict[str, Any] = {}
         self._change = threading.Condition()
-        self._http = _Http(("127.0.0.1", 0), _Talk)
-        self._http.owner = self
-        self.endpoint = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,))
-        self._thread.start()
 
-    def __enter__(self) -> "Collector":
-        """Return the running collector."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
-
-    def close(self) -> None:
-        """Stop. Idempotent."""
+    def __exit__(self, *error: object) -> None:
+        """Close it, with what it holds back."""
         self.door.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__exit__(*error)
 
     def take(self, path: str, headers: Mapping[str, str], body: bytes) -> int:
         """Take a request; return the status of the answer."""
@@ -115,25 +95,14 @@ class Collector:
             assert came, f"only {len(self.headers)} of {count} requests came"
 
 
-class _Http(ThreadingHTTPServer):
-    owner: Collector
-    daemon_threads = True
-
-
-class _Talk(BaseHTTPRequestHandler):
-    server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
+class _Talk(LoopbackRequest):
+    server: Collector
 
     def do_POST(self) -> None:
         """Take what is exported."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        status = self.server.owner.take(self.path, dict(self.headers), body)
-        self.server.owner.door.wait(seconds(60))
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        status = self.server.take(self.path, dict(self.headers), self.content())
+        self.server.door.wait(seconds(60))
+        self.reply(status)
 
 
 # Protobuf -----------------------------------------------------------------------------------------

@@ -43,11 +43,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
+from support.loopback import LoopbackRequest
 from support.model_behaviours import (
     Behaviour,
     Cut,
@@ -240,15 +241,12 @@ class _Left(OSError):
     """The client hung up."""
 
 
-class _Talk(BaseHTTPRequestHandler):
+class _Talk(LoopbackRequest):
     """One connection of a client."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Http
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
 
     def handle_one_request(self) -> None:
         """Wait for a request or for the end, whichever is first."""
@@ -367,13 +365,8 @@ class _Talk(BaseHTTPRequestHandler):
 
     def _json(self, value: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
-        self.send_response(status)
         kind = "text/html" if isinstance(value, str) else "application/json"
-        for name, content in {"Content-Type": kind, **(headers or {})}.items():
-            self.send_header(name, content)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.reply(status, data, *{"Content-Type": kind, **(headers or {})}.items())
 
 
 def main() -> None:

@@ -2,10 +2,6 @@
 
 import json
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -13,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from support.loopback import LoopbackRequest, LoopbackServer
 
 from steersman.gateway.web.push_message import coded, decoded, new_key, public_key
 
@@ -52,33 +49,16 @@ def is_signed(authorization: str) -> bool:
     return True
 
 
-class PushService:
+class PushService(LoopbackServer):
     """One browser, and the service of its maker on this machine; `status` is what it answers."""
 
     def __init__(self) -> None:
+        super().__init__(_Request)
         self.key = new_key()
         self.auth = os.urandom(16)
         self.told: list[tuple[dict[str, str], dict[str, Any]]] = []
         self.status = 201
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.name = f"127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                service.told.append((dict(self.headers), service.read(body)))
-                self.send_response(service.status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        return Handler
+        self.name = f"127.0.0.1:{self.server_port}"
 
     def read(self, body: bytes) -> dict[str, Any]:
         """Decrypt a message as the browser does."""
@@ -86,14 +66,14 @@ class PushService:
 
     def subscription(self) -> dict[str, str]:
         """Return what a browser tells the page."""
-        endpoint = f"http://{self.name}/send/one"
+        endpoint = f"{self.url}/send/one"
         return {"endpoint": endpoint, "p256dh": public_key(self.key), "auth": coded(self.auth)}
 
 
-@contextmanager
-def push_service() -> Generator[PushService]:
-    """Start one, and end it."""
-    made = PushService()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+class _Request(LoopbackRequest):
+    server: PushService
+
+    def do_POST(self) -> None:
+        """Remember what is pushed."""
+        self.server.told.append((dict(self.headers), self.server.read(self.content())))
+        self.reply(self.server.status)

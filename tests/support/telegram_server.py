@@ -19,11 +19,12 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from support.loopback import LoopbackRequest
 from support.patience import seconds
 from support.server_program import ServerProgram
 
@@ -591,7 +592,7 @@ def _checked(text: str, entities: list[Object], people: Object) -> list[Object]:
     return sorted(kept, key=lambda one: int(one["offset"]))
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackRequest):
     """One connection; it is kept open as long as the client wants."""
 
     protocol_version = "HTTP/1.1"
@@ -605,7 +606,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         parts = urlsplit(self.path)
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        content = self.content()
         first, _, rest = parts.path.lstrip("/").partition("/")
         if first == "people":
             return self._people(rest, json.loads(content))
@@ -657,16 +658,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, code: int, content: bytes, kind: str) -> None:
         try:
-            self.send_response(code)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.reply(code, content, ("Content-Type", kind))
         except OSError:
             self.close_connection = True
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
 
 class _Server(ThreadingHTTPServer):

@@ -12,7 +12,7 @@ from blackbox.test_serve import CHOOSING
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Text, Tools
 from support.notes_server import NOTES
-from support.push_service import PushService, push_service
+from support.push_service import PushService
 from support.until import until
 from web.browser import ENTER
 from web.conftest import Open, Start
@@ -458,7 +458,7 @@ LOOK_AT_NOTICES = (
 @pytest.fixture
 def pushed() -> Generator[PushService]:
     """The push service of a browser, ended afterwards."""
-    with push_service() as made:
+    with PushService() as made:
         yield made
 
 

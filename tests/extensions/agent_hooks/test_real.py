@@ -70,9 +70,8 @@ Ran = subprocess.CompletedProcess[str]
 @pytest.fixture
 def server() -> Generator[AnsweringServer]:
     """A model that says ok."""
-    here = AnsweringServer()
-    yield here
-    here.close()
+    with AnsweringServer() as here:
+        yield here
 
 
 @pytest.fixture

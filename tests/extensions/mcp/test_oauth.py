@@ -3,9 +3,7 @@
 import asyncio
 import json
 import stat
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -17,6 +15,7 @@ from blackbox.terminal import Terminal
 from extensions.mcp.conftest import Play, Session, odd
 from support.driver import COMMAND, Place, Process
 from support.login_server import LoginServer
+from support.loopback import LoopbackRequest, LoopbackServer
 from support.model_server import Text, Tools
 from support.patience import seconds
 
@@ -336,22 +335,21 @@ def test_tokens_go_to_their_address_alone(
         assert {(seen.path, seen.authorization) for seen in other.seen} == {("/mcp", sent)}
 
 
-class Hostile(ThreadingHTTPServer):
+class Hostile(LoopbackServer):
     """A server with an authorization server of its own making; `changes` are those of its answers."""
 
     def __init__(self, changes: dict[str, Any]) -> None:
-        super().__init__(("127.0.0.1", 0), _HostileRequest)
-        self.origin = f"http://127.0.0.1:{self.server_address[1]}"
+        super().__init__(_HostileRequest)
         self.changes, self.asked = changes, list[str]()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-class _HostileRequest(BaseHTTPRequestHandler):
+class _HostileRequest(LoopbackRequest):
+    server: Hostile
+
     def do_GET(self) -> None:
         server, path = self.server, self.path
-        assert isinstance(server, Hostile)
         server.asked.append(path)
-        origin = server.origin
+        origin = server.url
         metadata: dict[str, Any] = {"issuer": origin}
         for name in ("authorization", "token", "registration"):
             metadata[f"{name}_endpoint"] = f"{origin}/{name}"
@@ -362,20 +360,13 @@ class _HostileRequest(BaseHTTPRequestHandler):
             "/registration": {"client_id": "c", "redirect_uris": ["http://127.0.0.1/callback"]},
         }
         answer = json.dumps(answers.get(path, {}) | server.changes.get(path, {})).encode()
-        redirect = server.changes.get("redirect", {}).get(path)
-        self.send_response(302 if redirect else 200 if path in answers else 401)
-        if redirect:
-            self.send_header("Location", redirect)
-        for name, value in server.changes.get("headers", {}).items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
+        headers = dict(server.changes.get("headers", {}))
+        if redirect := server.changes.get("redirect", {}).get(path):
+            headers["Location"] = redirect
+        status = 302 if redirect else 200 if path in answers else 401
+        self.reply(status, answer, *headers.items())
 
     do_POST = do_GET
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
 
 
 METADATA = "/.well-known/oauth-authorization-server"
@@ -401,15 +392,11 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "said"), HOSTILE)
 def test_a_hostile_server_leads_nowhere(place: Place, changes: Any, said: str) -> None:
     """What its metadata names is not asked, shown or followed, if it may not be."""
-    other = Hostile({})
-    server = Hostile(json.loads(json.dumps(changes).replace("OTHER", other.origin)))
-    try:
-        place.configure("http://127.0.0.1:9", rest=f'[mcp.notes]\nurl = "{server.origin}/mcp"')
-        ran = place.run("mcp", "login", "notes", "--timeout", str(seconds(60)))
-    finally:
-        for one in (server, other):
-            one.shutdown()
-            one.server_close()
+    with Hostile({}) as other:
+        changes = json.loads(json.dumps(changes).replace("OTHER", other.url))
+        with Hostile(changes) as server:
+            place.configure("http://127.0.0.1:9", rest=f'[mcp.notes]\nurl = "{server.url}/mcp"')
+            ran = place.run("mcp", "login", "notes", "--timeout", str(seconds(60)))
     assert (ran.returncode, said in ran.stderr) == (1, True), ran.stderr
     assert "Traceback" not in ran.stderr
     assert (ran.stdout, "\x1b" in ran.stderr, other.asked) == ("", False, [])

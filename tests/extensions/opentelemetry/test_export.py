@@ -32,7 +32,7 @@ def closed() -> Generator[HeldPort]:
 
 def sent_to(collector: Collector, more: str = "") -> str:
     """Return the configuration that sends to a collector."""
-    return f'[telemetry]\nendpoint = "{collector.endpoint}"\n{more}'
+    return f'[telemetry]\nendpoint = "{collector.url}"\n{more}'
 
 
 def old(place: Place, session: str = "last") -> list[Seen]:
@@ -115,7 +115,7 @@ def test_an_old_session_is_sent_on_demand(place: Place, serve, collector) -> Non
     more = 'headers = { x-key = "$TEAM" }'
     serve(Tools([call("list", path=".")]), Text("Done."), rest="")
     assert place.run("chat", "look").returncode == 0
-    ran = place.run("sessions", "trace", "last", "--endpoint", collector.endpoint)
+    ran = place.run("sessions", "trace", "last", "--endpoint", collector.url)
     assert ran.returncode == 0, ran.stderr
     assert "4 spans in 1 trace" in ran.stdout
     assert collector.spans == old(place)
@@ -128,11 +128,11 @@ def test_an_old_session_is_sent_on_demand(place: Place, serve, collector) -> Non
         assert place.run("sessions", "trace", "last").returncode == 0
         assert other.headers[0]["x-key"] == "steers"
         assert other.spans == collector.spans
-        again = ("sessions", "trace", "last", "--endpoint", collector.endpoint)
+        again = ("sessions", "trace", "last", "--endpoint", collector.url)
         assert place.run(*again).returncode == 0
         assert "x-key" not in collector.headers[-1]
     collector.status = 400
-    refused = place.run("sessions", "trace", "last", "--endpoint", collector.endpoint)
+    refused = place.run("sessions", "trace", "last", "--endpoint", collector.url)
     assert refused.returncode == 1
     assert "did not take" in refused.stderr
 
