@@ -10,37 +10,20 @@ from simulation.seeds import KINDS, play, play_fresh
 
 RecordProperty = Callable[[str, Any], None]
 
-SESSIONS, GOALS, LOOPS, ELSEWHERE, STEERING = 80, 40, 30, 20, 30
+FRESH = {"session": 80, "goal": 40, "loop": 30, "elsewhere": 20, "steering": 30}
 CHUNKS, CHUNK = 8, 100
 FIXED, MOST, AT_A_TIME = 1_200, 12_000, 400
 OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}
 
 
-def test_fresh_sessions_keep_their_promises(record_property: RecordProperty) -> None:
-    """No promise is broken in sessions with a new seed each time."""
-    play_fresh("session", SESSIONS, record_property)
+@pytest.mark.parametrize("kind", FRESH)
+def test_fresh_runs_keep_their_promises(kind: str, record_property: RecordProperty) -> None:
+    """No promise is broken in runs with a new seed each time.
 
-
-def test_fresh_goals_keep_their_promises(record_property: RecordProperty) -> None:
-    """No promise is broken with goals of a new seed each time."""
-    play_fresh("goal", GOALS, record_property)
-
-
-def test_fresh_loops_keep_their_promises(record_property: RecordProperty) -> None:
-    """No model that goes round in circles does so for long, and no other is stopped for it."""
-    play_fresh("loop", LOOPS, record_property)
-
-
-def test_fresh_runs_beside_other_processes_keep_their_promises(
-    record_property: RecordProperty,
-) -> None:
-    """Nothing that is posted is lost or decided twice, whoever dies, and whatever the clock says."""
-    play_fresh("elsewhere", ELSEWHERE, record_property)
-
-
-def test_fresh_steers_for_children_keep_their_promises(record_property: RecordProperty) -> None:
-    """What is said to children enters their work, comes back, or is taken back, and only one of these."""
-    play_fresh("steering", STEERING, record_property)
+    Sessions and goals; models that go round in circles and others; other processes that post, die and
+    have clocks of their own; and what is said to children, which enters their work or comes back.
+    """
+    play_fresh(kind, FRESH[kind], record_property)
 
 
 @pytest.mark.nightly
@@ -50,7 +33,7 @@ def test_many_fresh_runs_keep_their_promises(
     kind: str, chunk: int, record_property: RecordProperty
 ) -> None:
     """No promise is broken in 800 runs with a new seed each time."""
-    play_fresh(kind, CHUNK, record_property, offset=SESSIONS + chunk * CHUNK)
+    play_fresh(kind, CHUNK, record_property, offset=FRESH["session"] + chunk * CHUNK)
 
 
 @pytest.mark.nightly
