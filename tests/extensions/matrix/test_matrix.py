@@ -78,24 +78,25 @@ class Listener(PlatformReader):
 class Scene:
     """A room with a person, the gateway's account and perhaps others."""
 
-    def __init__(self, server: MatrixServer, **options: Any) -> None:
-        self.server = server
+    def __init__(
+        self, server: MatrixServer, monkeypatch: pytest.MonkeyPatch, **options: Any
+    ) -> None:
+        self.server, self.monkeypatch = server, monkeypatch
         self.ann, self.bot = server.person("ann"), server.person("steers")
         self.room = self.ann.room(self.bot, **options)
 
-    def matrix(self, monkeypatch: pytest.MonkeyPatch, *rooms: str, **options: Any) -> Matrix:
+    def matrix(self, *rooms: str, **options: Any) -> Matrix:
         """Make the gateway; it has joined nothing yet."""
-        return make(monkeypatch, self.server, self.bot, *(rooms or (self.room,)), **options)
+        self.monkeypatch.setenv("TEST_TOKEN", self.bot.token)
+        self.monkeypatch.setenv("TEST_PASSWORD", self.bot.password)
+        usual = {"token_env": "TEST_TOKEN", "server": self.server.address, "account": self.bot.id}
+        return Matrix(MatrixSettings(**{**usual, **options}), rooms or (self.room,))
 
 
-def make(
-    monkeypatch: pytest.MonkeyPatch, own: MatrixServer, bot: Person, *rooms: str, **options: Any
-) -> Matrix:
-    """Make a gateway for an account."""
-    monkeypatch.setenv("TEST_TOKEN", bot.token)
-    monkeypatch.setenv("TEST_PASSWORD", bot.password)
-    options = {"token_env": "TEST_TOKEN", "server": own.address, "account": bot.id} | options
-    return Matrix(MatrixSettings(**options), rooms)
+@pytest.fixture
+def scene(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """A scene on the server that limits nobody."""
+    return Scene(server, monkeypatch)
 
 
 @asynccontextmanager
@@ -126,11 +127,11 @@ def out(scene: Scene, key: str, text: str, **options: Any) -> Outgoing:
 
 async def test_what_is_said_is_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages, replies, threads, edits and removals are yielded as what they are; older ones are not."""
-    scene = Scene(server, room_alias_name=f"dev{time.monotonic_ns()}")
+    scene = Scene(server, monkeypatch, room_alias_name=f"dev{time.monotonic_ns()}")
     ann = scene.ann
     alias = ann.ask(f"rooms/{scene.room}/state/m.room.canonical_alias")["alias"]
     ann.send(scene.room, "before the gateway came")
-    async with listening(scene.matrix(monkeypatch, alias)) as listener:
+    async with listening(scene.matrix(alias)) as listener:
         first = ann.send(scene.room, "hello")
         who = {"room": alias, "sender": ann.id, "name": "ann"}
         assert await listener.next() == Said(id=first, text="hello", **who)
@@ -161,13 +162,12 @@ async def test_what_is_said_is_heard(server: MatrixServer, monkeypatch: pytest.M
 
 
 @pytest.mark.nightly
-async def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_people_are_heard(scene: Scene) -> None:
     """Notices, our own events, edits of other people's messages and broken events are not yielded."""
-    scene = Scene(server)
-    eve = server.person("eve", shown="ann")
+    eve = scene.server.person("eve", shown="ann")
     scene.ann.ask(f"rooms/{scene.room}/invite", "POST", {"user_id": eve.id})
     eve.join(scene.room)
-    async with listening(scene.matrix(monkeypatch)) as listener:
+    async with listening(scene.matrix()) as listener:
         mine = await listener.matrix.send(out(scene, "1", "ours"))
         said = scene.ann.send(scene.room, "I said this")
         scene.ann.send(scene.room, {"msgtype": "m.notice", "body": "beep"})
@@ -195,11 +195,8 @@ async def test_only_people_are_heard(server: MatrixServer, monkeypatch: pytest.M
 
 
 @pytest.mark.nightly
-async def test_files_come_with_their_text(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_files_come_with_their_text(scene: Scene) -> None:
     """A short text is read; what is long, or no text, or not there, is only named."""
-    scene = Scene(server)
 
     def file(name: str, content: bytes, size: int, mimetype: str, **more: str) -> None:
         info = {"size": size, "mimetype": mimetype}
@@ -207,7 +204,7 @@ async def test_files_come_with_their_text(
         content_ = {"msgtype": "m.file", "body": name, "url": url, "info": info} | more
         scene.ann.send(scene.room, content_)
 
-    async with listening(scene.matrix(monkeypatch)) as listener:
+    async with listening(scene.matrix()) as listener:
         file("notes.txt", "häh".encode(), 4, "text/plain")
         file("look at this", b"x = 1", 5, "", filename="a.py")
         file("liar.txt", b"x" * 300_000, 10, "text/plain")
@@ -226,16 +223,13 @@ async def test_files_come_with_their_text(
 
 
 @pytest.mark.nightly
-async def test_what_is_sent_is_there_once(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_sent_is_there_once(scene: Scene) -> None:
     """With one key a message is there once, also after a new login with the password."""
-    scene = Scene(server)
     memory = Notebook()
     ids: list[str] = []
     for _ in range(2):
         options = {"token_env": "", "password_env": "TEST_PASSWORD"}
-        async with listening(scene.matrix(monkeypatch, **options), memory) as listener:
+        async with listening(scene.matrix(**options), memory) as listener:
             ids += [await listener.matrix.send(out(scene, "a", "once")) for _ in range(2)]
             with pytest.raises(NotSent) as refused:
                 await listener.matrix.send(Outgoing(key="b", room="!other:x", text="x"))
@@ -248,13 +242,10 @@ async def test_what_is_sent_is_there_once(
 
 
 @pytest.mark.nightly
-async def test_nothing_in_a_text_is_markup_or_a_mention(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nothing_in_a_text_is_markup_or_a_mention(scene: Scene) -> None:
     """Markdown is code and strong words; HTML, links and names of people are only text."""
-    scene = Scene(server)
     text = f"**b** `<x>` <img src=x> [l](http://e) @room {scene.ann.id}\x1b[2J\x00\n```py\na\n```"
-    async with listening(scene.matrix(monkeypatch)) as listener:
+    async with listening(scene.matrix()) as listener:
         sent = listener.matrix.send
         answer = await sent(out(scene, "1", text, kind="answer"))
         await sent(out(scene, "2", text, to=answer, mentions=scene.ann.id))
@@ -282,13 +273,12 @@ async def test_nothing_in_a_text_is_markup_or_a_mention(
 
 
 @pytest.mark.nightly
-async def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_longest_text_fits(scene: Scene) -> None:
     """A text of as many bytes as the limit says is taken, and so is a change to one."""
-    scene = Scene(server)
     letters = ("x", '"', "\n", "ö", "🦉", "<", "*", "\t")
     most = Matrix.limits.bytes - 2
     texts = [f"a{letter * (most // len(letter.encode()))}z" for letter in letters]
-    async with listening(scene.matrix(monkeypatch)) as listener:
+    async with listening(scene.matrix()) as listener:
         for text in texts:
             sent = out(scene, letters[texts.index(text)], text, kind="answer")
             message = await listener.matrix.send(sent)
@@ -300,21 +290,20 @@ async def test_the_longest_text_fits(server: MatrixServer, monkeypatch: pytest.M
 
 
 @pytest.mark.nightly
-def test_a_question_has_buttons(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_has_buttons(scene: Scene) -> None:
     """Each choice is a reaction of ours; one by a person is that choice, also after a restart."""
-    scene = Scene(server)
     memory = Notebook()
     choices = ("allow", "deny", "something else")
 
     async def ask() -> str:
-        async with listening(scene.matrix(monkeypatch), memory) as listener:
+        async with listening(scene.matrix(), memory) as listener:
             message = out(scene, "1", "May I?", kind="question", choices=choices)
             question = await listener.matrix.send(message)
             await looked_until(lambda: reactions(scene) == ["✅", "❌", "1️⃣"])
             return question
 
     async def answer() -> list[Chosen]:
-        async with listening(scene.matrix(monkeypatch), memory) as listener:
+        async with listening(scene.matrix(), memory) as listener:
             return [await listener.next() for _ in range(3)]
 
     question = run(ask())
@@ -333,15 +322,12 @@ def reactions(scene: Scene) -> list[str]:
 
 
 @pytest.mark.nightly
-def test_what_was_missed_is_read_later(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_missed_is_read_later(scene: Scene) -> None:
     """More messages than one answer of the server has are there after a pause, in their order, once."""
-    scene = Scene(server)
     memory = Notebook()
 
     async def listen(number: int) -> list[str]:
-        async with listening(scene.matrix(monkeypatch), memory) as listener:
+        async with listening(scene.matrix(), memory) as listener:
             texts = [(await listener.next()).text for _ in range(number)]
             if number:
                 await listener.until_remembered()
@@ -355,7 +341,7 @@ def test_what_was_missed_is_read_later(
 
     async def cut() -> str:
         """Take one message, and end before it is known that more were taken."""
-        matrix = scene.matrix(monkeypatch)
+        matrix = scene.matrix()
         items = matrix.inbound(memory)
         first = await anext(items)
         await items.aclose()  # type: ignore[attr-defined]
@@ -365,7 +351,7 @@ def test_what_was_missed_is_read_later(
     assert run(cut()) == "message 0"
 
     async def last() -> None:
-        async with listening(scene.matrix(monkeypatch), memory) as listener:
+        async with listening(scene.matrix(), memory) as listener:
             texts = [(await listener.next()).text for _ in range(160)]
             assert texts == said
             scene.ann.send(scene.room, "one more")
@@ -380,8 +366,8 @@ async def test_a_killed_server_is_waited_for(
 ) -> None:
     """After kill -9 the gateway connects again: nothing is lost, and nothing is there twice."""
     server = own_server()
-    scene = Scene(server)
-    matrix = scene.matrix(monkeypatch)
+    scene = Scene(server, monkeypatch)
+    matrix = scene.matrix()
     server.kill()
     listener = Listener(matrix, Notebook())
     early = asyncio.create_task(matrix.send(out(scene, "0", "early")))
@@ -412,8 +398,7 @@ def test_the_servers_rate_limit_is_said(
     own_server: Callable[..., MatrixServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that asks to wait is a `NotSent` with its seconds; the key goes through after them."""
-    server = own_server(is_limited=True)
-    scene = Scene(server)
+    scene = Scene(own_server(is_limited=True), monkeypatch)
 
     async def send(matrix: Matrix, message: Outgoing) -> float:
         """Send, and return the seconds that were asked for."""
@@ -425,7 +410,7 @@ def test_the_servers_rate_limit_is_said(
         return 0.0
 
     async def main() -> list[float]:
-        async with listening(scene.matrix(monkeypatch)) as listener:
+        async with listening(scene.matrix()) as listener:
             messages = [out(scene, str(number), f"message {number}") for number in range(5)]
             return [await send(listener.matrix, each) for each in messages]
 
@@ -436,24 +421,21 @@ def test_the_servers_rate_limit_is_said(
 
 
 @pytest.mark.nightly
-async def test_a_private_room_only_if_it_is_allowed(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_private_room_only_if_it_is_allowed(scene: Scene) -> None:
     """An invitation to a direct chat is taken with `direct`; others and without it, never."""
-    scene = Scene(server)
     memory = Notebook()
-    eve = server.person("eve")
+    eve = scene.server.person("eve")
 
     def rooms() -> set[str]:
         return set(scene.bot.ask("joined_rooms")["joined_rooms"])
 
     early = scene.ann.room(scene.bot, is_direct=True)
-    async with listening(scene.matrix(monkeypatch)) as listener:
+    async with listening(scene.matrix()) as listener:
         scene.ann.room(scene.bot, is_direct=True)
         scene.ann.send(scene.room, "hello")
         assert (await listener.next()).text == "hello"
         assert rooms() == {scene.room}
-    async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
+    async with listening(scene.matrix(direct=True), memory) as listener:
         scene.ann.room(scene.bot, is_direct=False)
         room = eve.room(scene.bot, is_direct=True)
         await wait_for_member(eve, room, scene.bot)
@@ -465,7 +447,7 @@ async def test_a_private_room_only_if_it_is_allowed(
     eve.send(room, "still there?")
     assert {scene.room, early, room} <= rooms()
     assert len(rooms()) == 4  # not the one that is no direct chat
-    async with listening(scene.matrix(monkeypatch, direct=True), memory) as listener:
+    async with listening(scene.matrix(direct=True), memory) as listener:
         assert (await listener.next()).text == "still there?"
         eve.ask(f"rooms/{room}/invite", "POST", {"user_id": scene.ann.id})
         scene.ann.join(room)
@@ -479,30 +461,24 @@ async def wait_for_member(person: Person, room: str, other: Person) -> None:
 
 
 @pytest.mark.nightly
-async def test_a_room_that_is_encrypted_later_gets_a_notice(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_room_that_is_encrypted_later_gets_a_notice(scene: Scene) -> None:
     """Nobody talks to a wall: the room is told; and at the next start it is an error."""
-    scene = Scene(server)
-    async with listening(scene.matrix(monkeypatch)):
+    async with listening(scene.matrix()):
         content = {"algorithm": "m.megolm.v1.aes-sha2"}
         scene.ann.ask(f"rooms/{scene.room}/state/m.room.encryption", "PUT", content)
         await looked_until(lambda: scene.ann.texts(scene.room))
     with pytest.raises(ConfigError, match="encrypted"):
-        await scene.matrix(monkeypatch).check()
+        await scene.matrix().check()
     with pytest.raises(ConfigError, match="encrypted"):
-        async with listening(scene.matrix(monkeypatch)):
+        async with listening(scene.matrix()):
             pass
     assert "cannot read encrypted rooms" in scene.ann.texts(scene.room)[0]
 
 
 @pytest.mark.nightly
-async def test_somebody_put_out_may_come_back(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_somebody_put_out_may_come_back(scene: Scene) -> None:
     """Out of a room, messages are refused; after an invitation it is joined, without what was between."""
-    scene = Scene(server)
-    async with listening(scene.matrix(monkeypatch)) as listener:
+    async with listening(scene.matrix()) as listener:
         who = {"user_id": scene.bot.id}
         scene.ann.ask(f"rooms/{scene.room}/kick", "POST", who)
         with pytest.raises(NotSent) as refused:
@@ -516,14 +492,11 @@ async def test_somebody_put_out_may_come_back(
 
 
 @pytest.mark.nightly
-async def test_a_lost_login_is_made_again(
-    server: MatrixServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_lost_login_is_made_again(scene: Scene) -> None:
     """Logged out elsewhere: with a password there is a new login, with a token an error that says so."""
-    scene = Scene(server)
     token = scene.bot.token
     options = {"token_env": "", "password_env": "TEST_PASSWORD"}
-    async with listening(scene.matrix(monkeypatch, **options)) as listener:
+    async with listening(scene.matrix(**options)) as listener:
         scene.bot.ask("logout/all", "POST", {})
         for text in ("one", "two"):
             scene.ann.send(scene.room, text)
@@ -537,15 +510,14 @@ async def test_a_lost_login_is_made_again(
                 await listener.until_remembered()
     assert scene.bot.token == token
     with pytest.raises(ConfigError, match="M_UNKNOWN_TOKEN"):
-        async with listening(scene.matrix(monkeypatch)):
+        async with listening(scene.matrix()):
             pass
     assert scene.ann.texts(scene.room) == ["one", "two", "here"]
 
 
 @pytest.mark.nightly
-def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_says_what_it_finds(scene: Scene) -> None:
     """The server, the account and each room; and what is wrong with any of them."""
-    scene = Scene(server)
     other = scene.ann.room()
 
     async def check(matrix: Matrix) -> list[str]:
@@ -556,30 +528,30 @@ def test_check_says_what_it_finds(server: MatrixServer, monkeypatch: pytest.Monk
             run(check(matrix))
 
     by_password = {"token_env": "", "password_env": "TEST_PASSWORD"}
-    lines = run(check(scene.matrix(monkeypatch, **by_password)))
-    assert lines[:2] == [f"server: {server.address}", f"account: {scene.bot.id}"]
+    lines = run(check(scene.matrix(**by_password)))
+    assert lines[:2] == [f"server: {scene.server.address}", f"account: {scene.bot.id}"]
     assert "not joined yet" in lines[2]
     scene.bot.join(scene.room)
-    assert run(check(scene.matrix(monkeypatch)))[2] == f"{scene.room}: joined, with 2 members"
+    assert run(check(scene.matrix()))[2] == f"{scene.room}: joined, with 2 members"
     assert len(scene.bot.ask("devices")["devices"]) == 1
-    refuses(scene.matrix(monkeypatch, "#none:chat.test"), "cannot find #none")
+    refuses(scene.matrix("#none:chat.test"), "cannot find #none")
     levels = {"users": {}, "events_default": 50}
     scene.ann.ask(f"rooms/{scene.room}/state/m.room.power_levels", "PUT", levels)
-    refuses(scene.matrix(monkeypatch), "may not send")
-    refuses(scene.matrix(monkeypatch, account="@else:chat.test"), "is that of")
+    refuses(scene.matrix(), "may not send")
+    refuses(scene.matrix(account="@else:chat.test"), "is that of")
     scene.bot.token = scene.bot.password = "wrong"
-    refuses(scene.matrix(monkeypatch), "M_UNKNOWN_TOKEN")
-    refuses(scene.matrix(monkeypatch, **by_password), "M_FORBIDDEN")
+    refuses(scene.matrix(), "M_UNKNOWN_TOKEN")
+    refuses(scene.matrix(**by_password), "M_FORBIDDEN")
     with HeldPort() as closed:
         nowhere = f"http://127.0.0.1:{closed.number}"
-        refuses(scene.matrix(monkeypatch, server=nowhere), "Cannot connect")
+        refuses(scene.matrix(server=nowhere), "Cannot connect")
 
     async def listen(room: str, token: str) -> None:
         scene.bot.token = token
-        async with listening(scene.matrix(monkeypatch, room)):
+        async with listening(scene.matrix(room)):
             pass
 
-    for room, token in ((scene.room, "wrong"), (other, server.person("steers").token)):
+    for room, token in ((scene.room, "wrong"), (other, scene.server.person("steers").token)):
         with pytest.raises(ConfigError):
             run(listen(room, token))
 
