@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.driver import Place
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
@@ -86,6 +87,14 @@ def modules() -> list[Module]:
 def rooms() -> tuple[str, ...]:
     """The rooms, from the ground up: each may import itself and those before it."""
     return ROOMS
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Generator[Place]:
+    """A home and a project folder, without a model."""
+    here = Place(tmp_path)
+    yield here
+    here.close()
 
 
 @pytest.fixture

@@ -1,22 +1,13 @@
 """The driver of the black-box tests refuses at once what it would wait for in vain."""
 
 import threading
-from collections.abc import Callable, Generator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from support.driver import Chat, Place, shape
 from support.served import Served
 
 Use = Callable[[Chat], object]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Generator[Place]:
-    """A home and a project folder, without a model."""
-    here = Place(tmp_path)
-    yield here
-    here.close()
 
 
 @pytest.fixture

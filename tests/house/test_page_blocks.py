@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
@@ -212,14 +212,6 @@ def test_every_command_can_be_typed() -> None:
     lines = [shlex.join(["steersman", *words]) for words in commands()]
     assert len(lines) > 80
     assert {line: why for line in lines if (why := fault(line))} == {}
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Generator[Place]:
-    """A home and a project."""
-    here = Place(tmp_path)
-    yield here
-    here.close()
 
 
 def scripted(place: Place, first: str = "") -> None:
