@@ -45,7 +45,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
 from support.loopback import LoopbackRequest
@@ -158,12 +157,7 @@ class ModelServer:
         """Return the running server."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
 
