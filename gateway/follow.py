@@ -320,10 +320,10 @@ class OutcomesElsewhere:
         after: int | None = None,
         hear: Callable[[Mapping[str, Any]], object] = lambda _: None,
     ) -> Outcome:
-        """Wait for the outcome of a message; see `Outcomes.of`. `hear` gets the events from then on,
-        or those behind the entry `after`.
+        """Wait for the outcome of a message; see `Outcomes.of`.
 
-        Raises `UnknownSession` if the session is left before.
+        `hear` gets the events meanwhile, from now on or behind the entry `after`. Raises
+        `UnknownSession` if the session is left before.
         """
         stored = StoredOutcome(self._reach.store, self._session, item, with_turn=with_turn)
         follower = Follower(self._reach, self._session, after)

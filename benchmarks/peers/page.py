@@ -47,13 +47,15 @@ measures, and prints these tables; `ARGS=--write` also writes this page, and
 
 Whether work gets done, with the same small weights on one llama.cpp server, at temperature 0, for every
 harness: tasks in six families, each with a hidden check that also looks for damage, 180 seconds and
-24 model calls at most. The 30 of the set `everyday` are what people ask for in a small folder; they were written
-after the profile for small models, by somebody who did not know it, and no setting is chosen by them. The 36 of the
-set `hard` have hidden tests or traps; there settings may be chosen on the half `tune`, and `held` is only measured.
+24 model calls at most. The 30 of the set `everyday` are what people ask for in a small folder; they
+were written after the profile for small models, by somebody who did not know it, and no setting is
+chosen by them. The 36 of the set `hard` have hidden tests or traps; there settings may be chosen on
+the half `tune`, and `held` is only measured.
 Intervals are of 95 %, bootstrapped over tasks; p is of McNemar's exact test on the tasks of both halves.
 steersman embedded samples as the product does, and it alone loads the weights in each attempt.
 `make bench-work` installs the newest version of each harness and goes on where it stopped;
-`ARGS="--set hard"` takes the other set, `ARGS=--list` names tasks and contenders, `ARGS=--kill` kills steersman at a drawn moment and resumes it,
+`ARGS="--set hard"` takes the other set, `ARGS=--list` names tasks and contenders,
+`ARGS=--kill` kills steersman at a drawn moment and resumes it,
 `ARGS=--write` keeps the tables for this page. A contender with other settings of steersman, for example
 without one trick, is a table in `variants.toml` of [the benchmark](../benchmarks/work):
 
@@ -257,7 +259,9 @@ def work_tables(folder: Path = KEPT) -> str:
         return "No results are kept yet."
     data = json.loads(kept.read_text("utf-8"))
     few = "A contender of fewer attempts has not been run to the end."
-    parts = [f"Measured on {data['date']}, on {data['machine']}; sets of tasks {data['set']}. {few}"]
+    parts = [
+        f"Measured on {data['date']}, on {data['machine']}; sets of tasks {data['set']}. {few}"
+    ]
     parts += [f"{name} was left out: {why}." for name, why in data["skipped"].items()]
     for sheet in data["sheets"]:
         parts.append(f"**{sheet['title']}**\n\n{table(sheet['header'], sheet['rows'])}")
