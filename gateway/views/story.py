@@ -22,7 +22,7 @@ from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
 from ...machines.protocol import exit_words
 from ..wording.acknowledgement import discarding
-from ..wording.formats import clock, iso, one_line, plain_words
+from ..wording.formats import call_words, clock, iso, one_line, plain_words
 from ..wording.redaction import Redactor
 from .dump import Trace
 
@@ -94,7 +94,7 @@ def sentence(data: dict[str, Any]) -> str:
         case "answered":
             return _answered(data)
         case "tool_intended":
-            words = ", ".join(str(argument) for argument in data.get("arguments", {}).values())
+            words = ", ".join(call_words(data.get("arguments", {})))
             return f"{data['tool']} starts: {_short(words)}"
         case "tool_ended":
             end = data["end"]

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from ...machines import protocol as m
 from ...machines.protocol import shown
 from ...ports.tools.text import counted
-from ..wording.formats import clock, iso, progress_text
+from ..wording.formats import call_words, clock, iso, progress_text
 from ..wording.terminal import audited
 
 _TEXT = 80  # characters of a message
@@ -193,9 +193,7 @@ def _turns(data: dict[str, Any]) -> Iterator[Branch]:
 
 
 def _call(call: dict[str, Any]) -> Branch:
-    words = ", ".join(
-        str(argument) for argument in call.get("arguments", {}).values() if argument is not None
-    )
+    words = ", ".join(call_words(call.get("arguments", {})))
     pid = f"process {call['pid']}  " if call.get("pid") else ""
     title = f"call {call['id']} {call['tool']}"
     return Branch(title=title, state=call.get("state", "requested"), about=f"{pid}{words[:_TEXT]}")

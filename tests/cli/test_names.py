@@ -16,7 +16,7 @@ NAMES |= {"CLUSTER", "NODE"}
 """What names a thing of the program or of its configuration, or else is a path."""
 OTHERS = {
     *("ID", "[ID]", "N|ID", "ITEM", "SESSION", "TURN", "[TURN|OTHER]"),  # of the home's sessions
-    *("SEQ|TIME", "A B", "MESSAGE", "last|undo [PATH]", "@NAME"),  # inside a session
+    *("SEQ|TIME", "A B", "MESSAGE", "last|undo [PATH]", "@NAME", "QUESTION"),  # inside a session
     "[restore ID|empty]",  # of the trash
     "[TOPIC]",  # a page
     "[WHAT]",  # a path of the configuration
@@ -93,8 +93,9 @@ def test_a_file_of_that_name_changes_nothing(
     lay(folder, BAIT, text)
     after = command(*shlex.split(line))
     assert (after.code, after.out) == (before.code, before.out)
-    hint = f".steersman/workflows/{BAIT}.toml", f"./{BAIT}"  # of a workflow that has a path alone
-    assert after.err.replace(*hint) == before.err
+    # of a workflow that has a path alone
+    said = f"`.steersman/workflows/{BAIT}.toml`, which is not trusted: `steersman trust`"
+    assert after.err.replace(said, f"`./{BAIT}`") == before.err
 
 
 def without_time(text: str) -> str:

@@ -95,7 +95,10 @@ def test_names_of_a_folder_never_hide_others(
     assert listed[0]["description"] == f"of {home.name}"
     found = command("workflow", "check", "steersman")
     assert ("there is no workflow `steersman`" in found.err) == (not is_trusted)
-    for part in (".steersman is not trusted", "as `.steersman/workflows/steersman.toml`"):
+    for part in (
+        "which is not trusted: `steersman trust`",
+        "as `.steersman/workflows/steersman.toml`",
+    ):
         assert (part in found.err) == (not is_trusted)
 
 

@@ -20,7 +20,7 @@ from ..home_folder import expanded
 from ..paths import Paths
 from ..problem import did_you_mean, shown
 from ..suggestions import UserName, is_path
-from ..trust import BESIDE, counts, unused_beside
+from ..trust import BESIDE, counts, state_of
 from ..typed_table import Check, TypedTable, must
 from .spec import (
     AskAction,
@@ -97,16 +97,11 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
             f"there is no workflow `{name}`",
             f"`steersman chat {shlex.quote(name)}` asks an agent; `run` runs a workflow's file",
         )
+    known = f"known: {', '.join(names)}; a file is given by its path, as `{file}`"
     if ours:
-        raise UsageError(
-            f"there is no workflow `{name}` that counts: {unused_beside(paths, folder)}",
-            f"it runs by its path, too, as `{file}`",
-        )
+        known += f", which {state_of(paths, folder, BESIDE)}: `steersman trust`"
     raise UsageError(
-        f"there is no workflow `{name}`",
-        did_you_mean(
-            name, names, f"known: {', '.join(names)}; a file is given by its path, as `{file}`"
-        ),
+        f"there is no workflow `{name}`", known if ours else did_you_mean(name, names, known)
     )
 
 
