@@ -111,7 +111,7 @@ def done_by_another(event: Event) -> str:
             is_told = bool(data.get("interrupted") or data.get("children"))
         case "revert":
             is_told = bool(data.get("restored")) and not data["dry_run"]
-            text = "this revert was asked for."
+            text = "somebody asked for this revert."
         case "edit-last" if "left" in data:
             is_told, text = True, f"another session takes this one's place. {text}"
         case "busy":
@@ -119,7 +119,8 @@ def done_by_another(event: Event) -> str:
         case _ if name.startswith("goal"):
             is_told = "ok" in data and data.get("state") == "active"
         case _:
-            is_told = name == "queue" and text.startswith(("Removed", "Discarded"))
+            is_changed = text.startswith(("Removed", "Discarded")) or " reads now: " in text
+            is_told = name in ("queue", "edit-last") and is_changed
     return f"Elsewhere: {text}" if is_told else ""
 
 

@@ -19,7 +19,7 @@ from ..journal.store import Store
 from ..journal.turn_record import TurnRecord
 from ..machines import protocol as m
 from ..machines.conversation import Usage
-from ..machines.errors import SteersmanError, StoreError, UnknownSession
+from ..machines.errors import SteersmanError, StoreError, UnknownSession, UsageError
 from ..machines.lifecycles import INTERRUPT
 
 Status = Literal["done", "steered", "withdrawn", "interrupted", "failed", "held"]
@@ -145,7 +145,10 @@ class StoredOutcome:
         self._outcome: Outcome | None = None
 
     def look(self) -> Outcome | None:
-        """Return it as far as the journal tells; none if it waits, runs, or is not known."""
+        """Return it as far as the journal tells; none if it waits or runs.
+
+        Raises `UsageError` for a message that the session has never had.
+        """
         if not self._record.seq:
             self._skip_earlier()
         record = self._record
@@ -160,6 +163,12 @@ class StoredOutcome:
                 self._outcome = None if self._item in record.queue.items else known
             elif known is None or (found.status, found.turn) != (known.status, known.turn):
                 self._outcome = found
+        is_there = self._item in record.queue.items or self._item in record.stops
+        if self._outcome is None and not is_there:
+            raise UsageError(
+                f"no message `{self._item}` is known in session `{self._session}`",
+                f"`steersman sessions receipts {self._session}` lists those that there are",
+            )
         return self._outcome
 
     def _skip_earlier(self) -> None:

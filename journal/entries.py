@@ -383,10 +383,14 @@ class EditEnded(QueueEntry, NoEvent):
 
 
 class Edited(QueueEntry):
-    """A person replaced the words of a queued message; an edit of it is over."""
+    """A person replaced the words of a queued message; an edit of it is over.
+
+    `user` did that. A message whose words are replaced by somebody else is theirs from then on.
+    """
 
     item: str
     said: m.Said
+    user: str = ""
 
 
 class Moved(QueueEntry, NoEvent):

@@ -218,10 +218,10 @@ class Allow(Request):
 class QueueChange(Request):
     """A change of the queue that a person asked for: `op` with its number, new words or position.
 
-    `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
+    `position` counts from 1 among what waits. `to`: the child to steer, `parent`,
     or empty for what is at work; the session finds out `for_children`. `editor` is the client in which
     a person begins to edit message `number`, or stops; without a number all that it edits. `moved_to`:
-    the session that has the messages now.
+    the session that has the messages now. `user` is who asks.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -245,6 +245,7 @@ class QueueChange(Request):
     for_children: tuple[str, ...] = ()
     editor: str = ""
     moved_to: str = ""
+    user: str = ""
 
 
 class ImportedItem(Value):

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..machines.errors import ConfigError
+from ..machines.errors import ConfigError, SteersmanError, UsageError
 from ..machines.pattern import lazy_pattern
 from ..machines.value import Value
 from .document import is_list, is_table
@@ -246,8 +246,11 @@ def trust(paths: Paths, folder: Path, contents: Contents | None = None) -> Path:
     return file
 
 
-def trust_error(file: Path, error: OSError) -> ConfigError:
+def trust_error(file: Path, error: OSError) -> SteersmanError:
     """Say why a folder cannot be trusted."""
+    if isinstance(error, FileNotFoundError):
+        names = f"`{PROJECT_FILE}`, no `{MCP_FILE}` and nothing in `{BESIDE}`"
+        return UsageError(f"there is nothing to trust in {file.parent}: no {names}")
     hint = f"`steersman trust DIR` trusts the {PROJECT_FILE} of a folder."
     return ConfigError(f"can't be trusted: {error.strerror or error}", hint, file=str(file))
 

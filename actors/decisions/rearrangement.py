@@ -49,8 +49,9 @@ def edit(record: QueueRecord, message: m.QueueChange) -> Decision:
     new = message.said
     if new is None or not new.text.strip():
         return refusal(f"#{item.number} needs a text: /queue pop {item.number} removes it")
-    said = replace(item.said, text=new.text, attached=new.attached)
-    return Decision(reply=_yes(item, text=new.text), entries=(e.Edited(item=item.id, said=said),))
+    said = replace(item.said, text=new.text, attached=new.attached, user=message.user)
+    edited = e.Edited(item=item.id, said=said, user=message.user)
+    return Decision(reply=_yes(item, text=new.text), entries=(edited,))
 
 
 def begin_edit(record: QueueRecord, message: m.QueueChange) -> Decision:

@@ -192,6 +192,8 @@ class PendingCall:
 
     async def _send(self, tool: str, arguments: dict[str, Any], joins: str) -> McpAnswer:
         _issuing.set(self)
+        if not self._connection.calls:
+            self._connection.forget_errors()
         self._connection.calls.append(self)
         try:
             if joins:
@@ -492,12 +494,17 @@ class McpConnection:
         is_program = self._pipe.result.result().exit_code not in (126, 127)
         return is_program and self._screen.is_silent and not self.is_legacy
 
+    def forget_errors(self) -> None:
+        """Let no later fault be explained by what a server has printed up to now."""
+        if self._pipe is not None:
+            self._pipe.forget_errors()
+
     @property
     def hint(self) -> str:
         """What a server that does not answer has printed."""
         if self._pipe is None:
             return ""
-        errors = visible(self._pipe.last_errors, _REASON)
+        errors = _errors_of(self._pipe)
         stray = visible(self._pipe.stray, _REASON)
         is_new = errors and errors not in self.fault
         said = [f"its last error output is: {errors}"] if is_new else []
@@ -783,13 +790,25 @@ def _end_of(pipe: PipeProcess) -> str:
     """Say how a process ended."""
     assert pipe.result is not None
     result = pipe.result.result()
-    code, errors = result.exit_code, visible(pipe.last_errors, _REASON)
+    code, errors = result.exit_code, _errors_of(pipe)
     if pipe.diagnostic and pipe.diagnostic != pipe.last_errors:
         return visible(pipe.diagnostic, _REASON)
+    if code in (126, 127):
+        return f"its command cannot be run: {errors.rpartition(': exec: ')[2]}"
     end = "it ended" if code is None else f"it ended with exit code {code}"
     if code is not None and code < 0:
         end = f"it was ended by signal {-code}"
     return f"{end}; its last error output is: {errors}" if errors else end
+
+
+_FRAMES = frozenset(map(chr, range(0x2500, 0x2580)))
+"""Signs that draw a box, as tracebacks for a terminal have them."""
+
+
+def _errors_of(pipe: PipeProcess) -> str:
+    """Return the end of what a process wrote to its standard error, without lines that frame it."""
+    words = (word for word in pipe.last_errors.split() if not set(word) <= _FRAMES)
+    return visible(" ".join(words), _REASON)
 
 
 def _first_of(error: BaseException | None) -> BaseException | None:

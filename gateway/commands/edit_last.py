@@ -26,6 +26,7 @@ from ..client import SessionClient
 from ..speaker import speaker
 from ..views.session_file import fork_at
 from ..wording.acknowledgement import path_names
+from ..wording.formats import sender
 from .command import Argument, Reply, Text, command
 from .queue import edit_queue
 from .revert import revert
@@ -54,9 +55,14 @@ def edit_last(
         for item in record.queue.items.values()
         if item.kind is m.ItemKind.MESSAGE and item.state != "offered" and not _is_gone(item)
     ]
-    if not said:
-        return _refused("there is no message yet")
-    last = said[-1]
+    mine = [item for item in said if sender(item.said.user) == sender(speaker().user)]
+    if not mine:
+        return _refused("there is no message of yours yet")
+    last, newest = mine[-1], said[-1]
+    if last.state != "pending" and newest is not last:
+        return _refused(
+            f"#{newest.number} of {sender(newest.said.user) or 'the owner'} came after it"
+        )
     if not text:
         again = f"{AGAIN} --revert" if is_reverting else AGAIN
         line = f"{again} {'-- ' if last.text.startswith('--') else ''}{last.text}"

@@ -98,7 +98,7 @@ def _act(entry: e.Entry, agent: str, planned: set[str]) -> _Act | None:
         case e.Queued(item_kind=m.ItemKind.MESSAGE, said=said, routed=routed):
             return _Act(routed.said_as, said.text, routed.rule, said.user)
         case e.Edited(said=said):
-            return _Act("edit", said.text, user=said.user)
+            return _Act("edit", said.text, user=entry.user)
         case e.InterruptRequested(receipt=receipt) if receipt in planned:
             return None  # it was told when it was ordered
         case e.InterruptPlanned() | e.InterruptRequested() | e.StopNoted():

@@ -22,7 +22,7 @@ from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
 from ...machines.protocol import exit_words
 from ..wording.acknowledgement import discarding
-from ..wording.formats import call_words, clock, iso, one_line, plain_words
+from ..wording.formats import call_words, clock, iso, one_line, plain_words, sender
 from ..wording.redaction import Redactor
 from .dump import Trace
 
@@ -83,7 +83,8 @@ def sentence(data: dict[str, Any]) -> str:
             rule = _row(routed.get("rule", ""))
             return f"accepted as {said_as} #{data['number']}{where}{word}{rule}"
         case "edited":
-            return f'edited: "{_short(data["said"]["text"])}"'
+            by = f" by {who}" if (who := sender(data.get("user", ""))) else ""
+            return f'edited{by}: "{_short(data["said"]["text"])}"'
         case "interrupt_requested" | "interrupt_planned":
             return _interrupt(data)
         case "withdrawn" if data.get("moved_to"):
@@ -406,8 +407,9 @@ def story_of(
                 Hop(seq=stored.seq, time=at, after=after, kind=kind, text=text, moved=moved)
             )
             entries.append(shown)
-    if item is not None:  # as it was edited last
-        message["text"] = item.said.text
+    if item is not None and item.said.text != message["text"]:
+        hops[0]["text"] += f', as "{_short(message["text"])}"'
+        message["text"] = item.said.text  # as it was edited last
     said, hint = outlook(now, message["id"], is_owned=is_owned)
     of_it = item or now.stops.get(message["id"])
     message["state"] = of_it.state if of_it is not None else "forgotten"

@@ -94,6 +94,10 @@ class PipeProcess:
         text = self._errors.decode(errors="replace").strip()
         return "\n".join(text.splitlines()[-3:])
 
+    def forget_errors(self) -> None:
+        """Take what it wrote to its standard error up to now as said about something else."""
+        self._errors = b""
+
     def close_input(self) -> None:
         """Let the process read the end of its input, as a request to exit. Idempotent."""
         if self._in >= 0:

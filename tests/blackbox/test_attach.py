@@ -147,6 +147,26 @@ sys.exit(run(*words))
 """
 
 
+def test_words_that_another_person_replaced_are_theirs(place: Place, serve, gate: Gate) -> None:
+    """Nobody speaks under the name of somebody else, and each edits their own last message."""
+    server = serve(Tools([gate.call]), Text("Done."))
+    chat = place.at_work(gate)
+    bob = attached(place, "--user", "bob")
+    bob.causes({"text": "paint it red", "as": "queue"}, "accepted")
+    refused = chat.ask("/edit-last paint it blue")
+    assert (refused["ok"], "#2 of bob came after it" in refused["text"]) == (False, True)
+    assert chat.ask("/queue edit 2 paint it green")["ok"]
+    bob.wait("result", text="#2 reads now: paint it green")
+    why = place.run("why", "last", "2").stdout
+    assert ', as "paint it red"' in why
+    assert 'edited: "paint it green"' in why
+    assert bob.ask("/edit-last paint nothing")["text"].endswith("there is no message of yours yet.")
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert server.requests[-1].prompt == "paint it green"
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:

@@ -57,7 +57,7 @@ def test_version(option: str, program: Any) -> None:
         (("machines", "show", "turn", "--format", "x"), "formats: mermaid, svg, toml"),
         (("models", "fetch", "nothing"), "the catalogue has no model `nothing`"),
         (("models", "check", "nothing"), "steersman: no model is called `nothing`"),
-        (("trust",), "can't be trusted"),
+        (("trust",), "there is nothing to trust in "),
     ],
 )
 def test_a_mistake_is_reported_as_a_sentence(

@@ -104,7 +104,7 @@ CASES: dict[str, Case] = {
     "there is no terminal, so nobody can be asked": Case(
         ("trust",), "`steersman trust --yes`", script="PROJECT"
     ),
-    "can't be trusted: there is no such file": Case(("trust",), "`steersman trust DIR` trusts"),
+    "there is nothing to trust in …": Case(("trust",), "nothing in `.steersman`"),
     "was not trusted": Case(("trust", "--forget"), "`steersman trust --list` shows"),
     "it needs permission (…) and no person can be asked": Case(CHAT, "`--yes` or a rule", 4),
     "a rule forbids it: …": Case(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict, replace
 
-from steersman.machines.errors import ConfigError
+from steersman.machines.errors import ConfigError, UsageError
 from steersman.workflows.authority import settings_by_setter
 from steersman.workflows.config import Config, load, shipped, shipped_text
 from steersman.workflows.paths import Paths
@@ -130,8 +130,10 @@ def test_prompts_that_do_not_count_are_named(load_with: Load, paths: Paths, proj
 
 
 def test_nothing_to_trust(paths: Paths, project: Path) -> None:
-    """To trust a folder without a project file is an error that names the file."""
-    with pytest.raises(ConfigError, match=r"steersman\.toml: can't be trusted"):
+    """To trust a folder that brings nothing is an error that names what it could bring."""
+    with pytest.raises(
+        UsageError, match=r"nothing to trust in .*: no `steersman\.toml`, no `\.mcp"
+    ):
         trust(paths, project)
 
 

@@ -15,6 +15,7 @@ from support.coroutines import run
 from support.patience import seconds
 
 import steersman
+from steersman.machines.errors import UsageError
 from steersman.testing import ScriptedAnswer, ScriptedModel, calls, memory_home
 
 
@@ -54,6 +55,13 @@ async def test_a_message_has_a_receipt_and_an_outcome() -> None:
         assert outcome.usage.tokens == outcome.usage.input + outcome.usage.output
         assert repr(outcome) == "Outcome(status='done', turn='t1', text='Sunny.')"
         assert (await receipt.done()).text == "Sunny."
+
+
+async def test_a_message_that_was_never_sent_has_no_outcome() -> None:
+    """Who asks for it learns that at once."""
+    async with started(Asked()) as session:
+        with pytest.raises(UsageError, match="no message `m99` is known"):
+            await session.outcome("m99")
 
 
 async def test_messages_are_queued_steered_and_interrupt() -> None:

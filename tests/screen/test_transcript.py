@@ -104,6 +104,9 @@ def test_a_goal_that_another_terminal_set_is_told() -> None:
     )
     for data in ({"state": "active"}, {"ok": True, "state": "paused"}):
         assert not done_by_another({**told, "data": data})
+    edit = {**told, "name": "queue", "text": "#2 reads now: x", "data": {"ok": True, "text": "x"}}
+    assert done_by_another(edit) == "Elsewhere: #2 reads now: x"
+    assert not done_by_another({**edit, "text": "Added #2."})
     assert not done_by_another({**told, "name": "mode", "data": {"ok": True}})
 
 
@@ -115,7 +118,7 @@ def test_whoever_stops_or_reverts_elsewhere_is_told() -> None:
     )
     assert not done_by_another({**stop, "data": {"reason": "nothing runs"}})
     revert: Any = {"type": "result", "name": "revert", "ok": True, "text": "Reverted 2 files."}
-    told = "Elsewhere: this revert was asked for."
+    told = "Elsewhere: somebody asked for this revert."
     assert done_by_another({**revert, "data": {"restored": ["a", "b"], "dry_run": False}}) == told
     assert not done_by_another({**revert, "data": {"restored": ["a"], "dry_run": True}})
 
