@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
-from ..tools.survey import DATA, SURVEY
+from ..tools.survey import DATA, EXAMPLE, SURVEY
 from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
 from .fragments import head_of, is_hollow, merged, repaired, with_function, without_body
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
+from .renames import only_renamed
 from .said_calls import calls_in
 from .said_files import (
     ENDINGS,
@@ -59,8 +60,9 @@ _DOCUMENTS = (".md", ".txt", ".rst")
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
 _SCRIPT = (
-    "To look into {names}, or to make something of all its lines, print one short Python script in a "
-    "```python block, which is run in the folder, and nothing else.\n\n"
+    "To look into {names}, or to make something of all its lines, print one short Python script (only "
+    "the standard library, no pandas) in a ```python block, which is run in the folder, and nothing "
+    "else.\n\n"
 )
 _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
@@ -208,7 +210,8 @@ class SmallTurn(TurnView):
         if files:
             writes = [("write", {"path": path, "content": body}) for path, body in files]
             is_change = any(path in self.files for path, _ in files)
-            is_tested = self.tests and (is_change or _SPEAKS_OF_TESTS.search(self.request))
+            is_asked = self.tests.startswith(EXAMPLE) or _SPEAKS_OF_TESTS.search(self.request)
+            is_tested = self.tests and (is_change or is_asked)
             is_last = not self.left_over(dict(files))
             return (*writes, *([test_run] if is_tested and is_last else []))
         is_failing = self.may_try and has_failed(self.tested)
@@ -241,6 +244,8 @@ class SmallTurn(TurnView):
     @property
     def _hint(self) -> str:
         """Say what a script or a command is for: data, files that are shown in part, or to move one."""
+        if self.names:
+            return ""
         if not self.rounds and MOVES.search(self.request):
             return _MOVE
         named = [path for path in self.files if path.rpartition("/")[2] in self.request]
@@ -284,6 +289,8 @@ class SmallTurn(TurnView):
             if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue
             whole = merged(path, before or "", repaired(path, body))
+            if self.names and before:
+                whole = only_renamed(path, before, body, self.names)
             fits[path] = max(fits.get(path, ""), whole, key=len)  # the other one is a fragment
         if target:
             return [(path, body) for path, body in fits.items() if path == target[0]]

@@ -8,8 +8,8 @@ from ...machines.pattern import lazy_pattern
 
 TAIL = 1200
 """Characters of a failure that are told."""
-EXIT = lazy_pattern(r"\[exit code (-?\d+)\]\s*$")
-"""The last line of a command's result."""
+EXIT = lazy_pattern(r"\[exit code (-?\d+)[^\n]*+(?:\n\[(?!exit code)[^\n]*+)*+\s*$")
+"""The end of a command's result: its exit code, and lines in brackets about how it ran."""
 
 _NOTHING = "(no output)"
 _LINE = 200  # characters of a line

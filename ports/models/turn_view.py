@@ -16,6 +16,7 @@ from ...machines.value import Value
 from ..tools.survey import SURVEY, TESTS
 from .failure_text import TAIL, cases_in, has_failed, tail_of
 from .fragments import functions_of
+from .renames import renaming
 from .said_files import blocks, is_test
 
 REMARKS = ("[No progress]", "[Facts]")
@@ -71,7 +72,8 @@ class TurnView:
 
     `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
     is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last;
-    `rounds` are the answers to the newest message.
+    `rounds` are the answers to the newest message; `names` are the old and the new one, where something
+    is to be renamed and nothing else.
     """
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
@@ -111,6 +113,7 @@ class TurnView:
             if call.tool == "write"
         }
         self.is_surveyed = at >= last
+        self.names = renaming(self.request, self.before)
         self.is_question = _is_question(self.request)
 
     def runs_tests(self, call: ToolRequest) -> bool:
@@ -204,8 +207,10 @@ class TurnView:
     def is_wide(self) -> bool:
         """Whether the request may be about files that it does not name."""
         named = any(is_named(path, self.request) for path in self.written)
-        return bool(_EVERYWHERE.search(self.request)) or (
-            bool(_INSTEAD.search(self.request)) and not named
+        return (
+            self.names is not None
+            or bool(_EVERYWHERE.search(self.request))
+            or (bool(_INSTEAD.search(self.request)) and not named)
         )
 
     def left_over(
@@ -222,7 +227,8 @@ class TurnView:
         done = self.written | writes.keys()
         if not (done or now.keys() != self.before.keys()) or len(done) > FILES:
             return None
-        for old, new, beside in (*self._moved(now), *self._bumped(), *self._fewer(now)):
+        names = [(*self.names, "")] if self.names else []
+        for old, new, beside in (*names, *self._moved(now), *self._bumped(), *self._fewer(now)):
             for path, text in now.items():
                 lines = (text or "").splitlines() if path not in done else []
                 if any(beside in line.lower() and is_named(old, line) for line in lines):

@@ -7,8 +7,10 @@ ones the beginning and the lines with words of the request. It is bounded: readi
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -213,5 +215,38 @@ def command_of_tests(files: Sequence[Found], request: str = "") -> str:
         return f"sh {script}"
     if "Cargo.toml" in by_path and shutil.which("cargo"):
         return "cargo test -q"
-    has_go = any(path.endswith("_test.go") for path in by_path)
-    return "go test ./..." if has_go and shutil.which("go") else ""
+    if any(path.endswith("_test.go") for path in by_path) and shutil.which("go"):
+        return "go test ./..."
+    return command_of_example(request)
+
+
+EXAMPLE = "python3 -B -c "
+"""Begins the command that checks what a request gives as an example."""
+_EXAMPLE = lazy_pattern(
+    r"(?<![\w.])((?P<name>[A-Za-z_]\w*)\((?P<given>[^()\n]{1,100})\))[`'\"]?\s{0,2}"
+    r"(?:(?:should|must|shall|would|to)? ?(?:returns?|gives?|be|is|equals?)|==|->|=>|→)[ `:]{1,3}"
+    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|-?\d[\d.]*\d|-?\d|\[[^\]\n]*\]|\{[^}\n]*\}|True|False|None)"
+)
+_MODULE = lazy_pattern(r"(?<![\w./-])[A-Za-z_]\w*\.py\b")
+
+
+def command_of_example(request: str) -> str:
+    """Return the command that checks the examples of a request: `f(1) should return 2`, in one file.
+
+    Empty if it has none.
+    """
+    modules = {*_MODULE.findall(request)}
+    if len(modules) != 1 or not shutil.which("python3"):
+        return ""
+    module = modules.pop().removesuffix(".py")
+    checks: list[str] = []
+    for found in _EXAMPLE.finditer(request):
+        call, value = found[1], found["value"]
+        try:
+            ast.literal_eval(f"[{found['given']}]")
+            ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            continue
+        told = f"{call} should be {value}, and is "
+        checks.append(f"got = {module}.{call}; assert got == {value}, {told!r} + repr(got)")
+    return EXAMPLE + shlex.quote("; ".join([f"import {module}", *checks])) if checks else ""

@@ -190,6 +190,19 @@ def test_what_is_left_over_is_told() -> None:
     assert talk.next(survey.replace("get_usr", "load_user")).text == "Done."
 
 
+def test_where_a_name_is_to_be_changed_nothing_else_is() -> None:
+    """What the model lost of a file stays; no script is asked for, and each other file is."""
+    shown = "a.csv\n```\nqty,price\n1,2\n```\n\nb.py\n```\nprint(row['qty'])\n```"
+    talk = Talk("a.csv\n```\nquantity,price\n```", "b.py\n```\nprint(row['quantity'])\n```")
+    talk.says("rename the column qty to quantity in a.csv and the scripts")
+    first = talk.next(shown)
+    assert "Python script" not in talk.model.asked[0].messages[-1].text
+    assert first.tool_calls[0].arguments["content"] == "quantity,price\n1,2\n"
+    talk.next("Replaced `a.csv`.")
+    second = talk.next(shown.replace("qty,price", "quantity,price"))
+    assert calls_of(second) == [("write", "b.py")]
+
+
 def test_each_file_with_something_left_over_is_asked_for_alone() -> None:
     """An answer about one file changes no other one; one that stays as it is is not asked for again."""
     files = {

@@ -1,5 +1,8 @@
 """What a small model is shown of a folder."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from steersman.ports.tools.survey import TESTS, Found, command_of_tests, shown
@@ -67,6 +70,30 @@ def test_a_command_that_the_request_names() -> None:
     request = "raise the limit. python3 check.py has to say ok"
     assert command_of_tests(files, request) == "python3 check.py"
     assert command_of_tests(files, "python3 other.py is slow").startswith("python3 -B -m unittest")
+
+
+@pytest.mark.parametrize(
+    ("request_", "fails"),
+    [
+        ('add initials(name) to names.py. initials("ana gil") should return "A.G."', False),
+        ("write names.py, initials('ana gil') -> 'A.G.' and initials('bo') == 'B'", True),
+    ],
+)
+def test_an_example_of_the_request_is_a_check(request_: str, fails: bool, tmp_path: Path) -> None:
+    """Where there are no tests; it says what the example gave."""
+    (tmp_path / "names.py").write_text("def initials(name):\n    return 'A.G.'\n")
+    command = command_of_tests(found(names__py="x"), request_)
+    ran = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    said = "initials('bo') should be 'B', and is 'A.G.'"
+    assert (ran.returncode != 0, said in ran.stderr) == (fails, fails)
+
+
+@pytest.mark.parametrize(
+    "request_", ["f(x) returns 1 in a.py", "f(1) is 2", "f(1) is 2 in a.py and b.py", "run a.py"]
+)
+def test_what_is_no_example_is_no_check(request_: str) -> None:
+    """It names no value, no file, or several."""
+    assert command_of_tests(found(a__py="x"), request_) == ""
 
 
 def test_the_tool_hides_what_the_rules_hide(bench) -> None:
