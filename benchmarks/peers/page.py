@@ -47,10 +47,9 @@ measures, and prints these tables; `ARGS=--write` also writes this page, and
 
 Whether work gets done, with the same small weights on one llama.cpp server, at temperature 0, for every
 harness: tasks in six families, each with a hidden check that also looks for damage, 180 seconds and
-24 model calls at most. The 30 of the set `everyday` are what people ask for in a small folder; they
-were written after the profile for small models, by somebody who did not know it, and no setting is
-chosen by them. The 36 of the set `hard` have hidden tests or traps; there settings may be chosen on
-the half `tune`, and `held` is only measured.
+24 model calls at most. The 30 of the set `everyday` are what people ask for in a small folder,
+written by somebody who did not know the profile for small models; the 36 of the set `hard` have
+hidden tests or traps. Settings may be chosen on the half `tune`; the half `held` is only measured.
 Intervals are of 95 %, bootstrapped over tasks; p is of McNemar's exact test on the tasks of both halves.
 steersman embedded samples as the product does, and it alone loads the weights in each attempt.
 `make bench-work` installs the newest version of each harness and goes on where it stopped;
