@@ -204,7 +204,7 @@ class SmallTurn(TurnView):
             path, name = function
             files = [(path, with_function(self.before[path] or "", _code_in(text), name))]
         else:
-            files = self._written_in(text)
+            files = [] if self.wants_no_change else self._written_in(text)
         if target and not files:  # the answer is that this file stays as it is
             files = [(target[0], self.files[target[0]] or "")]
         if files:

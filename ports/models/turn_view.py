@@ -45,7 +45,10 @@ _WROTE = ("Created", "Replaced", "Unchanged")
 _EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|bump|refers?)\b")
 _INSTEAD = lazy_pattern(r"(?i)\b(replace|instead of)\b")
 _WORDS = lazy_pattern(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
-_ASKS = lazy_pattern(r"(?i)\W*(what|whats|which|who|whose|where|when|why|how|is|are|does|did)\b")
+_ASKS = lazy_pattern(
+    r"(?i)\W*((at|by|for|from|in|of|on|since|to|until|with) +)?"
+    r"(what|whats|which|who|whose|where|when|why|how|is|are|does|did)\b"
+)
 _LOOKS = lazy_pattern(r"(?i)\W*(tell|list|show|count|find)\b|.*\?\s*$")
 
 
@@ -73,7 +76,7 @@ class TurnView:
     `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
     is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last;
     `rounds` are the answers to the newest message; `names` are the old and the new one, where something
-    is to be renamed and nothing else.
+    is to be renamed and nothing else. `wants_no_change`: something is asked, and no change is spoken of.
     """
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
@@ -115,6 +118,7 @@ class TurnView:
         self.is_surveyed = at >= last
         self.names = renaming(self.request, self.before)
         self.is_question = _is_question(self.request)
+        self.wants_no_change = _ASKS.match(self.request) is not None and not _changes(self.request)
 
     def runs_tests(self, call: ToolRequest) -> bool:
         """Whether a call runs the folder's tests."""
@@ -334,6 +338,10 @@ def remarks_of(turn: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
 
 def _is_question(request: str) -> bool:
     """Whether a request wants an answer in words, and no change."""
-    changes = any(of.search(request) for of in (MENDS, MAKES, MOVES, _EVERYWHERE))
     looks = _LOOKS.match(request.rpartition("\n")[2]) is not None
-    return _ASKS.match(request) is not None or (looks and not changes)
+    return _ASKS.match(request) is not None or (looks and not _changes(request))
+
+
+def _changes(request: str) -> bool:
+    """Whether a request may ask for a change."""
+    return any(of.search(request) for of in (MENDS, MAKES, MOVES, _EVERYWHERE))

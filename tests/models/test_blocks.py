@@ -69,6 +69,15 @@ def test_a_question_is_answered_in_words() -> None:
     assert [said.text for said in asked.messages] == [f"{SURVEY}\n\nwhat does f return?"]
 
 
+@pytest.mark.parametrize("question", ["what does f return?", "in which file is f? see a.py"])
+def test_who_only_asks_gets_no_file_changed(question: str) -> None:
+    """Also where the model prints one: its words are the answer."""
+    talk = Talk("It returns 1.\n\na.py\n```python\ndef f():\n    return 1\n```")
+    talk.says(question)
+    answer = talk.next(SURVEY)
+    assert (answer.tool_calls, answer.text.split("\n")[0]) == ((), "It returns 1.")
+
+
 def test_files_are_written_and_the_turn_ends_without_another_call() -> None:
     """A block becomes a call of `write`; what was done is said by the dialect."""
     talk = Talk("Here it is.\n\na.py\n```python\ndef f():\n    return 2\n```")
