@@ -16,9 +16,17 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
-from ..tools.survey import DATA, EXAMPLE, SURVEY
+from ..tools.survey import DATA, EXAMPLE, SURVEY, function_of_example
 from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
-from .fragments import head_of, is_hollow, merged, repaired, with_function, without_body
+from .fragments import (
+    functions_of,
+    head_of,
+    is_hollow,
+    merged,
+    repaired,
+    with_function,
+    without_body,
+)
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
 from .renames import only_renamed
 from .said_calls import calls_in
@@ -60,9 +68,8 @@ _DOCUMENTS = (".md", ".txt", ".rst")
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
 _SCRIPT = (
-    "To look into {names}, or to make something of all its lines, print one short Python script (only "
-    "the standard library, no pandas) in a ```python block, which is run in the folder, and nothing "
-    "else.\n\n"
+    "To look into {names}, or to make something of all its lines, print one short Python script"
+    "{begins} in a ```python block, which is run in the folder, and nothing else.\n\n"
 )
 _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
@@ -203,6 +210,9 @@ class SmallTurn(TurnView):
         if function := self.suspect():
             path, name = function
             files = [(path, with_function(self.before[path] or "", _code_in(text), name))]
+        elif example := self._example():
+            path, name = example
+            files = [(path, with_function(self.files[path] or "", _code_in(text), name))]
         else:
             files = [] if self.wants_no_change else self._written_in(text)
         if target and not files:  # the answer is that this file stays as it is
@@ -256,8 +266,10 @@ class SmallTurn(TurnView):
         if is_code and not parts:
             return ""
         names = " and ".join(f"`{path}`" for path in (parts or data)[:3])
+        is_table = all(path.endswith((".csv", ".tsv")) for path in parts or data)
+        begins = ", which begins with `import csv`," if is_table else ""
         part = f"Only a part of {names} is shown. " if parts else ""
-        return f"{part}{_SCRIPT.format(names=names)}" if names else ""
+        return f"{part}{_SCRIPT.format(names=names, begins=begins)}" if names else ""
 
     def _command(self, text: str) -> str:
         """Return the command of an answer, or one that runs its script; empty if it has none."""
@@ -352,6 +364,10 @@ class SmallTurn(TurnView):
         """Ask for what has failed in other words, since the same words give the same answer."""
         paths, tries = self.at_fault(), self.tries - len(self.suspects())
         names, cases = " and ".join(paths), cases_in(self.failures)
+        if example := self._example():
+            return _PLAIN.format(
+                head=head_of(self.files[example[0]] or "", example[1]), cases=cases
+            )
         if paths and not any(path in self.before for path in paths):
             tell = {1: f"{_FAILED}{cases}\n\n{_SIMPLY}", 2: _MIND.format(cases=cases, names=names)}
             return f"{self.first_shown}\n\n{self.request}\n\n{tell[tries]}" if tries in tell else ""
@@ -361,6 +377,16 @@ class SmallTurn(TurnView):
         failed = f"`{self.tests}` fails:\n{tail_of(self.newest_failure)}"
         how = (_STEPS if tries > 2 else _REWRITE).format(names=names)
         return f"{shown}\n\nThe request was: {self.request}\n\n{failed}\n\n{how}"
+
+    def _example(self) -> tuple[str, str] | None:
+        """Return file and name of a function that failed the request's example once, to be asked anew."""
+        tries = self.tries - len(self.suspects())
+        if self.since or tries != 1 or not self.may_try or not self.tests.startswith(EXAMPLE):
+            return None
+        name = function_of_example(self.request)
+        paths = (path for path in self.at_fault() if path.endswith(".py"))
+        found = (path for path in paths if name in functions_of(self.files[path] or ""))
+        return next(((path, name) for path in found), None)
 
     def _one_function(self, path: str, name: str) -> str:
         shown = _shown_file(path, without_body(self.before[path] or "", name))

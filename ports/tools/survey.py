@@ -230,6 +230,12 @@ _EXAMPLE = lazy_pattern(
 _MODULE = lazy_pattern(r"(?<![\w./-])[A-Za-z_]\w*\.py\b")
 
 
+def function_of_example(request: str) -> str:
+    """Return the function of which a request gives its first example; empty if it gives none."""
+    found = _EXAMPLE.search(request)
+    return found["name"] if found else ""
+
+
 def command_of_example(request: str) -> str:
     """Return the command that checks the examples of a request: `f(1) should return 2`, in one file.
 

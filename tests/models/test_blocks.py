@@ -199,6 +199,26 @@ def test_what_is_left_over_is_told() -> None:
     assert talk.next(survey.replace("get_usr", "load_user")).text == "Done."
 
 
+def test_a_function_that_fails_the_example_is_asked_for_alone() -> None:
+    """By its head and the example; the rest of the file stays as it is."""
+    last = "def last(name):\n    return name\n"
+    wrong = f"{last}\n\ndef initials(name):\n    return name[0]\n"
+    right = "def initials(name):\n    return '.'.join(word[0] for word in name.split())\n"
+    shown = "names.py\n```\n{}```\n\nTests are run with: python3 -B -c 'import names'"
+    talk = Talk(f"names.py\n```python\n{wrong}```", f"```python\n{right}```")
+    talk.says("add initials(name) to names.py. initials('ana gil') should return 'a.g'")
+    talk.next(shown.format(last))
+    fault = "AssertionError: initials('ana gil') should be 'a.g', and is 'a'"
+    talk.next("Replaced `names.py`.", f"{fault}\n[exit code 1]")
+    again = talk.next(shown.format(wrong))
+    assert (
+        talk.model.asked[1]
+        .messages[-1]
+        .text.endswith(f"\n\ndef initials(name):\n\nThis must hold:\n{fault}")
+    )
+    assert again.tool_calls[0].arguments["content"] == f"{last}\n\n{right}"
+
+
 def test_where_a_name_is_to_be_changed_nothing_else_is() -> None:
     """What the model lost of a file stays; no script is asked for, and each other file is."""
     shown = "a.csv\n```\nqty,price\n1,2\n```\n\nb.py\n```\nprint(row['qty'])\n```"
