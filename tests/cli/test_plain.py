@@ -166,3 +166,11 @@ def test_a_model_that_says_nothing_is_mentioned_once(
     silence.look()
     silence.look()
     assert sink.text.count("The model has said nothing for 10 s") == is_told
+
+
+def test_the_end_of_a_subagent_that_was_stopped_names_its_processes() -> None:
+    """A stop of all that works tells them by itself."""
+    ended: Event = {"type": "child_ended", "name": "kid", "status": "cancelled", "killed": [7, 8]}
+    assert printed(ended) == ["🤖 kid cancelled. Ended: processes 7, 8"]
+    assert printed({**ended, "resumable": True}) == ["🤖 kid stopped"]
+    assert printed({**ended, "killed": []}) == ["🤖 kid cancelled"]
