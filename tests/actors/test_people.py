@@ -6,6 +6,7 @@ import pytest
 from simulation.single import TALK, entries, facts, performed, program, run
 
 from steersman.actors.decisions import handlers
+from steersman.gateway.speaker import Speaker
 from steersman.journal import entries as e
 from steersman.machines import protocol as m
 from steersman.machines.disposition import Intent
@@ -23,12 +24,12 @@ MORE = {
 STEER = {"type": "steer", "intent": Intent.EXPLICIT_STEER}
 
 
-def of(user: str, message: m.Message, *more: Right) -> FromPerson:
+def of(user: str, message: m.Message, *more: Right) -> m.Message:
     """Sign a message of a person, who has some rights beyond the usual ones."""
-    return FromPerson(message=message, user=user, may=(*DEFAULT_RIGHTS, *more))
+    return Speaker(user=user, may=(*DEFAULT_RIGHTS, *more)).signed(message)
 
 
-def said(user: str, key: str, *more: Right, text: str = "use tabs", **what: Any) -> FromPerson:
+def said(user: str, key: str, *more: Right, text: str = "use tabs", **what: Any) -> m.Message:
     """Write what a person says."""
     return of(user, m.UserMessage(said=m.Said(text=text, user=user, client_id=key), **what), *more)
 
@@ -43,7 +44,7 @@ def shared() -> SimulatedProgram:
     return made
 
 
-def ask(made: SimulatedProgram, order: FromPerson) -> dict[str, Any]:
+def ask(made: SimulatedProgram, order: m.Message) -> dict[str, Any]:
     """Give an order, and return the answer."""
     asked = made.session.ask(order, block=False)
     run(made, lambda: not made.dispatcher.ready)
