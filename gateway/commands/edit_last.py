@@ -57,7 +57,7 @@ def edit_last(
     ]
     mine = [item for item in said if sender(item.said.user) == sender(speaker().user)]
     if not mine:
-        return _refused("there is no message of yours yet")
+        return _refused(f"there is no message{' of yours' if said else ''} yet")
     last, newest = mine[-1], said[-1]
     if last.state != "pending" and newest is not last:
         return _refused(

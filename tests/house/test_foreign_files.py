@@ -44,7 +44,6 @@ OWN = {
     "extensions/embedded/server.py": "its own input, and /sys",
     "ports/models/weights.py": "/sys",
     "ports/models/reply.py": "the same bounds, with numbers of its own",
-    "ports/process/leftover.py": "/proc",
     "ports/process/pipe.py": "its own process",
     "extensions/ray/driver.py": "its own process",
     "extensions/ray/placement.py": "its own files",
