@@ -255,7 +255,9 @@ def acknowledgement(
             text = plain(f"🤖 {event['name']} {does}: {event['task']}", can_utf8)
         case "child_ended":
             end = "stopped" if event.get("resumable") else event["status"]
-            if end == "cancelled" and event["killed"]:  # a stop of more than it tells them by itself
+            if (
+                end == "cancelled" and event["killed"]
+            ):  # a stop of more than it tells them by itself
                 end = f"{end}. Ended: {_pids(event['killed'])}"
             text = plain(f"🤖 {event['name']} {end}", can_utf8)
         case "side_talk_ended":
