@@ -49,6 +49,8 @@ _ASKS = lazy_pattern(
     r"(?i)\W*((at|by|for|from|in|of|on|since|to|until|with) +)?"
     r"(what|whats|which|who|whose|where|when|why|how|is|are|does|did)\b"
 )
+_ONE_SENTENCE = lazy_pattern(r"(?i)(?:[^?.;\n]|\.\w)*+\?*(?:\s*(?:see|look)\b[^?;\n]*+)?\W*")
+"""A question and no order behind it; where to look may stand there."""
 _LOOKS = lazy_pattern(r"(?i)\W*(tell|list|show|count|find)\b|.*\?\s*$")
 
 
@@ -76,7 +78,7 @@ class TurnView:
     `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
     is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last;
     `rounds` are the answers to the newest message; `names` are the old and the new one, where something
-    is to be renamed and nothing else. `wants_no_change`: something is asked, and no change is spoken of.
+    is to be renamed and nothing else. `wants_no_change`: something is asked, and nothing else.
     """
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
@@ -118,7 +120,8 @@ class TurnView:
         self.is_surveyed = at >= last
         self.names = renaming(self.request, self.before)
         self.is_question = _is_question(self.request)
-        self.wants_no_change = _ASKS.match(self.request) is not None and not _changes(self.request)
+        is_alone = _ASKS.match(self.request) and _ONE_SENTENCE.fullmatch(self.request)
+        self.wants_no_change = bool(is_alone) and not _changes(self.request)
 
     def runs_tests(self, call: ToolRequest) -> bool:
         """Whether a call runs the folder's tests."""

@@ -78,6 +78,13 @@ def test_who_only_asks_gets_no_file_changed(question: str) -> None:
     assert (answer.tool_calls, answer.text.split("\n")[0]) == ((), "It returns 1.")
 
 
+def test_a_question_with_an_order_behind_it_changes_files() -> None:
+    """What is asked first is no reason to leave out what is asked for then."""
+    talk = Talk("Too low.\n\na.py\n```python\ndef f():\n    return 2\n```")
+    talk.says("why does f return 1? let it return 2")
+    assert calls_of(talk.next(SURVEY)) == [("write", "a.py")]
+
+
 def test_files_are_written_and_the_turn_ends_without_another_call() -> None:
     """A block becomes a call of `write`; what was done is said by the dialect."""
     talk = Talk("Here it is.\n\na.py\n```python\ndef f():\n    return 2\n```")
