@@ -111,7 +111,7 @@ def done_by_another(event: Event) -> str:
             is_told = bool(data.get("interrupted") or data.get("children"))
         case "revert":
             is_told = bool(data.get("restored")) and not data["dry_run"]
-            text = "somebody asked for this revert."
+            text = "another terminal or program asked for this revert."
         case "edit-last" if "left" in data:
             is_told, text = True, f"another session takes this one's place. {text}"
         case "busy":

@@ -255,9 +255,8 @@ def acknowledgement(
             text = plain(f"🤖 {event['name']} {does}: {event['task']}", can_utf8)
         case "child_ended":
             end = "stopped" if event.get("resumable") else event["status"]
-            if (
-                end == "cancelled" and event["killed"]
-            ):  # a stop of more than it tells them by itself
+            # Where more than a subagent is stopped, the `stopped` event names the processes.
+            if end == "cancelled" and event["killed"]:
                 end = f"{end}. Ended: {_pids(event['killed'])}"
             text = plain(f"🤖 {event['name']} {end}", can_utf8)
         case "side_talk_ended":
@@ -333,7 +332,7 @@ def _shared(about: Mapping[str, Any], way: str) -> str:
     they = "All that were reverted" if about["kept"] else "They"
     who = they if is_all else names
     undo = "" if about.get("dry_run") else f": `{way} undo PATH` brings one back"
-    return f"{who} changed while a command ran, by the command or by somebody else{undo}."
+    return f"{who} changed while a command ran, by the command or by another person{undo}."
 
 
 def _head(about: Mapping[str, Any], way: str) -> str:

@@ -182,7 +182,7 @@ class SmallTurn(TurnView):
         if self.left_over() or self._owed() or MOVES.search(self.request):
             return self._conversation()
         new = [path for path, text in self.files.items() if self.before.get(path, "") != text]
-        # What a command did, nobody else says.
+        # Nothing else says what a command did.
         return f"Done: {', '.join(new)}." if new else "Done."
 
     def _owed(self) -> str:
@@ -311,7 +311,7 @@ class SmallTurn(TurnView):
             for path, body in fits.items()
             if path not in known or (known[path] or "").rstrip() != body.rstrip()
         ]
-        # The model is told that nothing changed.
+        # The model learns that nothing changed.
         return changed or (list(fits.items()) if is_failing else [])
 
     def _conversation(self) -> tuple[ChatMessage, ...]:
@@ -351,7 +351,7 @@ class SmallTurn(TurnView):
         return f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
 
     def _failed_command(self) -> str:
-        """Ask anew for a command that has failed, as long as nothing was done; empty if none has."""
+        """Ask again for a command that has failed, as long as nothing was done; empty if none has."""
         rounds = [each for each in self.rounds if self.is_command(each)]
         results = [result for each in rounds for _, result in each.pairs]
         are_errors = all(has_failed(result) and tail_of(result) for result in results)
@@ -379,7 +379,7 @@ class SmallTurn(TurnView):
         return f"{shown}\n\nThe request was: {self.request}\n\n{failed}\n\n{how}"
 
     def _example(self) -> tuple[str, str] | None:
-        """Return file and name of a function that failed the request's example once, to be asked anew."""
+        """Return the file and the name of a function that failed the request's example once."""
         tries = self.tries - len(self.suspects())
         if self.since or tries != 1 or not self.may_try or not self.tests.startswith(EXAMPLE):
             return None

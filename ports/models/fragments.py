@@ -1,4 +1,4 @@
-"""Parts of Python files: puts what a model wrote where it belongs, and asks for one function anew.
+"""Parts of Python files: puts what a model wrote where it belongs, and asks for one function again.
 
 Asked for a whole file, a small model often prints only the function that it changed. Written as it is,
 that would throw the rest of the file away. For Python the definitions tell where it belongs.

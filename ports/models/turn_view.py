@@ -26,7 +26,7 @@ _CUT = ("[Unknown outcome", "[The program died", "[Not run:")  # begin results t
 ROUNDS = 4
 """Answers that the tests may fail; after each the model is asked in another way."""
 FUNCTIONS = 3
-"""Functions that the model writes anew, without a look at the wrong one, before these."""
+"""Functions that the model writes again, without a look at the wrong one, before these."""
 FILES = 8
 """Files of a turn, of those that a change has left something over in; the model sees one at a time."""
 MENDS = lazy_pattern(r"(?i)\b(fix|bugs?|fails?|failing|broken)\b")
@@ -185,7 +185,7 @@ class TurnView:
         }
 
     def suspect(self) -> tuple[str, str] | None:
-        """Return the function that the model is to write anew now, and its file."""
+        """Return the function that the model is to write again now, and its file."""
         suspects = self.suspects() if self.may_try and not self.since else []
         return suspects[self.tries - 1] if 0 < self.tries <= len(suspects) else None
 

@@ -90,7 +90,7 @@ class ThreadRun(TaskRun):
 
 
 def refusing(schema: ToolSchema, text: str) -> ThreadTool:
-    """Return a tool whose calls somebody else carries out; `text` refuses those that come here."""
+    """Return a tool whose calls an actor carries out; `text` refuses those that come here."""
 
     def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
         return m.ToolResult(status="failed", text=text)

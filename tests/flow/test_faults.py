@@ -1,7 +1,7 @@
 """Every kind of mistake in a workflow's file, and its message.
 
 `faults/NAME.toml` has the mistake, `faults/NAME.txt` what `steersman workflow check` says; with
-`STEERSMAN_SNAPSHOTS=write` they are written anew.
+`STEERSMAN_SNAPSHOTS=write` they are written again.
 """
 
 import ast
@@ -41,8 +41,19 @@ def test_each_mistake_is_reported_with_position_and_hint(name: str, tmp_path: Pa
     if IS_WRITING:
         snapshot.write_text(text, encoding="utf-8")
     assert text == snapshot.read_text(encoding="utf-8")
-    assert all(one.line for one in checked.errors + checked.warnings) or name == "empty"
+    assert all(fault.line for fault in checked.errors + checked.warnings)
     assert checked.errors or name == "warnings"
+
+
+def test_a_file_of_no_bytes_has_no_position(tmp_path: Path) -> None:
+    """It says what is missing all the same."""
+    around = Surroundings(
+        paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)
+    )
+    file = tmp_path / "none.toml"
+    file.touch()
+    (fault,) = check_file(file, around).errors
+    assert tell(fault).splitlines()[0] == f"{file}: `step` is missing"
 
 
 def test_no_snapshot_is_left_over() -> None:

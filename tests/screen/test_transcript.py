@@ -118,7 +118,7 @@ def test_whoever_stops_or_reverts_elsewhere_is_told() -> None:
     )
     assert not done_by_another({**stop, "data": {"reason": "nothing runs"}})
     revert: Any = {"type": "result", "name": "revert", "ok": True, "text": "Reverted 2 files."}
-    told = "Elsewhere: somebody asked for this revert."
+    told = "Elsewhere: another terminal or program asked for this revert."
     assert done_by_another({**revert, "data": {"restored": ["a", "b"], "dry_run": False}}) == told
     assert not done_by_another({**revert, "data": {"restored": ["a"], "dry_run": True}})
 

@@ -48,12 +48,12 @@ class Act(NamedTuple):
 
 
 HELD = (
-    Act("add", "/queue add five", "queued"),
     Act("queue", "six", "queued", by="queue"),
     Act("twice", "once only", "queued", by="queue", key="k1"),
     Act("file", "read @notes.txt", "queued", by="queue"),
     Act("picture", "look @dot.png", "queued", by="queue"),
     Act("edit", "/queue edit 3 two, but better", "edited"),
+    Act("add", "/queue add five", "queued"),  # by whoever edits the last: each their own
     Act("edit the last", "/edit-last seven @notes.txt", "edited"),
     Act("move", "/queue move 4 2", "moved"),
     Act("withdraw", "/queue pop 5", "withdrawn"),
