@@ -275,7 +275,7 @@ async def test_closing_lets_a_server_exit_and_ends_one_that_does_not(session: Se
         (
             "dies",
             "it ended with exit code 3; its last error output is: "
-            "first line\nno more \\x1b[31mmemory",
+            "first line no more \\x1b[31mmemory",
         ),
         ("killed", "it was ended by signal 9"),
     ],
