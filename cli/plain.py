@@ -259,19 +259,23 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
 
 
 class Silence:
-    """Tells a person at a terminal, once, that a model has not begun to answer for a while."""
+    """Tells a person at a terminal, once each time, that a model has said nothing for a while."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._since = 0.0  # 0: no model is waited for, or it was told
+        self._is_mid_line = False
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
         match event["type"]:
-            case "turn_started" | "tool_ended":
+            case "turn_started" | "tool_ended" | "thinking":
                 self._since = time.monotonic()
-            case "text" | "thinking" | "tool_started" | "turn_ended" | "question":
-                self._since = 0.0
+            case "text":
+                self._since = time.monotonic()
+                self._is_mid_line = not event["delta"].endswith("\n")
+            case "tool_started" | "turn_ended" | "question":
+                self._since, self._is_mid_line = 0.0, False
             case _:
                 pass
 
@@ -279,7 +283,8 @@ class Silence:
         """Say it if it is time."""
         if self._since and time.monotonic() - self._since > SILENT:
             self._since = 0.0
-            self._tell(f"The model has said nothing for {SILENT:.0f} s; Ctrl-C stops.\n")
+            start = "\n" if self._is_mid_line else ""
+            self._tell(f"{start}The model has said nothing for {SILENT:.0f} s; Ctrl-C stops.\n")
 
 
 OWN = ("!", "\uff01")

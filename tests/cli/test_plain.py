@@ -147,18 +147,18 @@ def test_a_failed_call_says_why_on_one_line(fields: Event, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("after", "is_told"),
-    [("accepted", True), ("text", False), ("tool_started", False), ("turn_ended", False)],
+    [("accepted", True), ("text", True), ("tool_started", False), ("turn_ended", False)],
 )
 def test_a_model_that_says_nothing_is_mentioned_once(
     monkeypatch: pytest.MonkeyPatch, after: str, is_told: bool
 ) -> None:
-    """After a while, and not while a tool runs, an answer comes, or nothing is asked."""
+    """After a while, also amid its answer, and not while a tool runs, or nothing is asked."""
     now = [100.0]
     monkeypatch.setattr(plain.time, "monotonic", lambda: now[0])
     sink = TextSink()
     silence = Silence(sink.write)
     silence.hear({"type": "turn_started"})
-    silence.hear({"type": after})
+    silence.hear({"type": after, "delta": "Then"})
     now[0] += SILENT - 1
     silence.look()
     assert sink.text == ""
