@@ -9,7 +9,9 @@ failure is told, each time in another way: the same words give the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from posixpath import dirname
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,7 +30,7 @@ from .fragments import (
     without_body,
 )
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
-from .renames import only_renamed
+from .renames import in_other_files, only_renamed
 from .said_calls import calls_in
 from .said_files import (
     ENDINGS,
@@ -119,7 +121,10 @@ class BlocksDialect(WrappedModel):
             return ModelAnswer(text="", tool_calls=look, stop_reason="tools")
         if isinstance(step, str):
             listener.on_text(step)
-            return ModelAnswer(text=step)
+            calls = _requests(state.follow_up(), request)
+            return ModelAnswer(
+                text=step, tool_calls=calls, stop_reason="tools" if calls else "stop"
+            )
         asked = replace(request, messages=step, tools=())
         answer = await self.inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
@@ -148,7 +153,7 @@ class SmallTurn(TurnView):
     """What comes next in a turn, and in which words the model is asked for it."""
 
     def next_step(self) -> tuple[ChatMessage, ...] | str | None:
-        """Return what to ask the model, what to say to end the turn, or none to look at the files."""
+        """Return what to ask the model, what to say without it, or none to look at the files."""
         if not self.is_surveyed:
             return None
         if not self.rounds:
@@ -179,6 +184,10 @@ class SmallTurn(TurnView):
             return self._conversation()
         if self.since:
             return None  # what has it changed?
+        if self.move and self.move[1] in self.files:
+            old, new = self.move
+            named = ", ".join(self.renamed())
+            return f"`{old}` is `{new}` now" + (f", also in {named}." if named else ".")
         if self.left_over() or self._owed() or MOVES.search(self.request):
             return self._conversation()
         new = [path for path, text in self.files.items() if self.before.get(path, "") != text]
@@ -193,15 +202,33 @@ class SmallTurn(TurnView):
             if MAKES.search(self.request) and not VERSION.fullmatch(name)
             if not any(f"/{path}".endswith(f"/{name}") for path in self.files)
         ]
-        if missing and not self.shown.startswith("Other files:"):
+        if missing and not self.has_others:
             return f"There is no {' or '.join(f'`{name}`' for name in missing)} yet."
         has_printed = any(tail_of(result) for _, result in self.rounds[-1].pairs)
         is_same = self.shown == self.first_shown
         return "Nothing was changed yet." if has_printed and is_same else ""
 
+    def follow_up(self) -> Calls:
+        """Return the calls that what is said without the model comes with: after a move, its new name."""
+        is_done = self.move is not None and self.move[1] in self.files and not self.since
+        if not is_done or not self.rounds or not self.is_command(self.rounds[-1]):
+            return ()
+        return self._writing([*self.renamed().items()])
+
+    def _writing(self, files: Sequence[tuple[str, str]]) -> Calls:
+        """Return the calls that write files, and then run the tests, if there is nothing else to do."""
+        writes = [("write", {"path": path, "content": body}) for path, body in files]
+        is_change = any(path in self.files for path, _ in files)
+        is_asked = self.tests.startswith(EXAMPLE) or _SPEAKS_OF_TESTS.search(self.request)
+        is_tested = files and self.tests and (is_change or is_asked)
+        is_last = not self.left_over(dict(files))
+        return (*writes, *([self._test_run()] if is_tested and is_last else []))
+
+    def _test_run(self) -> tuple[str, Mapping[str, Any]]:
+        return "shell", {"command": self.tests, "timeout": _TEST_SECONDS}
+
     def calls_of(self, text: str, offered: Iterable[str]) -> Calls:
         """Return the calls that an answer of the model comes to."""
-        test_run = ("shell", {"command": self.tests, "timeout": _TEST_SECONDS})
         looks = sum(not (each.writes or self.is_test_run(each)) for each in self.rounds)
         may_look = looks < LOOKS
         target = self.left_over()
@@ -215,18 +242,19 @@ class SmallTurn(TurnView):
             files = [(path, with_function(self.files[path] or "", _code_in(text), name))]
         else:
             files = [] if self.wants_no_change else self._written_in(text)
+        if self.names:
+            files = [*(self.renamed() | dict(files)).items()]
+            if not self.rounds and (None in self.files.values() or self.has_others):
+                shown = [path for path, text in self.files.items() if text is not None]
+                rest = ("shell", {"command": in_other_files(self.names, shown)})
+                return (rest, *self._writing(files))
         if target and not files:  # the answer is that this file stays as it is
             files = [(target[0], self.files[target[0]] or "")]
         if files:
-            writes = [("write", {"path": path, "content": body}) for path, body in files]
-            is_change = any(path in self.files for path, _ in files)
-            is_asked = self.tests.startswith(EXAMPLE) or _SPEAKS_OF_TESTS.search(self.request)
-            is_tested = self.tests and (is_change or is_asked)
-            is_last = not self.left_over(dict(files))
-            return (*writes, *([test_run] if is_tested and is_last else []))
+            return self._writing(files)
         is_failing = self.may_try and has_failed(self.tested)
         if self.tests and (is_failing or (self.tested is None and MENDS.search(self.request))):
-            return (test_run,)  # what fails says more than the request
+            return (self._test_run(),)  # what fails says more than the request
         found = calls_in(text, offered) if may_look else ()
         return tuple((call.tool, call.arguments) for call in found)
 
@@ -274,6 +302,10 @@ class SmallTurn(TurnView):
     def _command(self, text: str) -> str:
         """Return the command of an answer, or one that runs its script; empty if it has none."""
         command = next(iter(commands_in(text)), "")
+        if self.move and self._hint == _MOVE:
+            folder, new = dirname(self.move[1]), shlex.join(self.move)
+            makes = f"mkdir -p {shlex.quote(folder)} && " if folder else ""
+            return f"{makes}mv {new}"
         if self._hint == _MOVE:
             return command
         scripts = [body for path, body in scripts_in(text) if path not in self.files]

@@ -16,7 +16,7 @@ from ...machines.value import Value
 from ..tools.survey import SURVEY, TESTS
 from .failure_text import TAIL, cases_in, has_failed, tail_of
 from .fragments import functions_of
-from .renames import renaming
+from .renames import after_move, moving, renaming, with_name
 from .said_files import blocks, is_test
 
 REMARKS = ("[No progress]", "[Facts]")
@@ -119,9 +119,15 @@ class TurnView:
         }
         self.is_surveyed = at >= last
         self.names = renaming(self.request, self.before)
+        self.move = moving(self.request, self.before)
         self.is_question = _is_question(self.request)
         is_alone = _ASKS.match(self.request) and _ONE_SENTENCE.fullmatch(self.request)
         self.wants_no_change = bool(is_alone) and not _changes(self.request)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether the folder has files that are not shown."""
+        return self.shown.startswith("Other files:")
 
     def runs_tests(self, call: ToolRequest) -> bool:
         """Whether a call runs the folder's tests."""
@@ -219,6 +225,16 @@ class TurnView:
             or bool(_EVERYWHERE.search(self.request))
             or (bool(_INSTEAD.search(self.request)) and not named)
         )
+
+    def renamed(self) -> dict[str, str]:
+        """Return the files in which nothing but a name is to change, without those that were written."""
+        found = dict[str, str]()
+        for path, text in self.files.items():
+            if text and path not in self.written and self.names:
+                found[path] = with_name(path, text, self.names)
+            elif text and path not in self.written and self.move:
+                found[path] = after_move(path, text, *self.move)
+        return {path: text for path, text in found.items() if text != self.files[path]}
 
     def left_over(
         self, writes: Mapping[str, str] = MappingProxyType({})

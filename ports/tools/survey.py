@@ -46,8 +46,8 @@ _WIDTH = 160  # characters of such a line
 _MOST = 2000  # files that are looked at
 _LARGEST = 8 << 20  # bytes of a file that is looked into
 _LISTED = 40  # names of other files
-# Folders of a language's environment.
-_FOREIGN = ("venv", "node_modules", "target", "dist", "build")
+FOREIGN = ("venv", "node_modules", "target", "dist", "build")
+"""Folders of a language's environment."""
 
 
 class Found(Value):
@@ -67,7 +67,7 @@ def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> 
         if len(found) == _MOST:
             break
         parts = Path(relative).parts
-        if any(part.startswith(".") or part in _FOREIGN for part in parts):
+        if any(part.startswith(".") or part in FOREIGN for part in parts):
             continue
         if is_hidden(path, relative, hidden):
             continue
@@ -103,9 +103,10 @@ def shown(request: str, files: Sequence[Found]) -> str:
             room = min(room, _UNASKED)
         most = _WHOLE_NAMED if file.path in named else _WHOLE
         most = min(most, _WHOLE_DATA) if file.path.endswith(DATA) else most
-        text = _block(file, most, words)
+        is_counted = _COUNTS.search(request) is not None
+        text = _block(file, most, words, is_counted=is_counted)
         if len(text) > room:
-            text = _block(file, 0, words)
+            text = _block(file, 0, words, is_counted=is_counted)
         if len(text) <= room:
             taken[file.path] = text
             room -= len(text)
@@ -117,19 +118,20 @@ def shown(request: str, files: Sequence[Found]) -> str:
     return "\n\n".join(blocks) or "The folder is empty."
 
 
-def _block(file: Found, most: int, words: Sequence[str]) -> str:
+def _block(file: Found, most: int, words: Sequence[str], *, is_counted: bool) -> str:
     """Show a file: whole up to so many lines, else its beginning and what the request is about.
 
-    How many lines have a word is said behind it: a small model does not count what it reads.
+    How many lines have a word is said behind it, where that is asked or the file is not shown whole: a
+    small model does not count what it reads.
     """
     lines, facts = file.text.splitlines(), list[str]()
-    if len(lines) > most and len(lines) > _HEAD:
-        hits = {word: [n for n, line in enumerate(lines, 1) if word in line] for word in words}
-        hits = {word: numbers for word, numbers in hits.items() if numbers}
-        for word, numbers in hits.items():
-            facts.append(
-                f"(`{word}` is in {len(numbers)} of the {len(lines)} lines of {file.path}.)"
-            )
+    is_part = len(lines) > most and len(lines) > _HEAD
+    hits = {word: [n for n, line in enumerate(lines, 1) if word in line] for word in words}
+    hits = {word: numbers for word, numbers in hits.items() if numbers}
+    if is_part or is_counted:
+        of = f"of the {len(lines)} lines of {file.path}"
+        facts = [f"(`{word}` is in {len(numbers)} {of}.)" for word, numbers in hits.items()]
+    if is_part:
         rare = {n for numbers in hits.values() if len(numbers) <= _MATCHES for n in numbers}
         first = [n for n in sorted(rare) if n > _HEAD][:_MATCHES]
         rest = LONGER.format(lines=counted(len(lines) - _HEAD, "line"))
@@ -175,6 +177,9 @@ def _weight(file: Found, words: Iterable[str], is_named: bool) -> float:
     """Return how much a request is about a file; among equals the shorter is first."""
     hits = sum(10.0 for word in words if word in file.text or word in file.path)
     return 1000.0 * is_named + hits - len(file.text) / 100_000
+
+
+_COUNTS = lazy_pattern(r"(?i)\bhow (many|often)\b|\bcount\b|\bnumber of\b")
 
 
 # Tests --------------------------------------------------------------------------------------------

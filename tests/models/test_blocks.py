@@ -1,7 +1,9 @@
 """A small model's turn: files with the request, whole files back, the tests, one failure told."""
 
 import asyncio
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from models.conftest import Printing
@@ -196,7 +198,7 @@ def test_what_is_left_over_is_told() -> None:
     """A request about several files is not done while the old name is still in one."""
     survey = "a.py\n```\nget_usr()\n```\n\nb.py\n```\nget_usr()\n```"
     talk = Talk("a.py\n```\nload_user()\n```", "b.py\n```\nload_user()\n```")
-    talk.says("rename get_usr to load_user everywhere")
+    talk.says("rename get_usr to load_user everywhere, since it loads one")
     talk.next(survey)
     assert calls_of(talk.next("Replaced `a.py`."))[0][0] == "survey"
     again = talk.next(survey.replace("get_usr", "load_user", 1))
@@ -227,16 +229,31 @@ def test_a_function_that_fails_the_example_is_asked_for_alone() -> None:
 
 
 def test_where_a_name_is_to_be_changed_nothing_else_is() -> None:
-    """What the model lost of a file stays; no script is asked for, and each other file is."""
-    shown = "a.csv\n```\nqty,price\n1,2\n```\n\nb.py\n```\nprint(row['qty'])\n```"
-    talk = Talk("a.csv\n```\nquantity,price\n```", "b.py\n```\nprint(row['quantity'])\n```")
+    """What the model lost of a file stays; no script is asked for, and no file is forgotten."""
+    shown = (
+        "a.csv\n```\nqty,price\n1,2\n```\n\nb.py\n```\nprint(row['qty'])\n```\n\n"
+        "README.md\n```\nA qty is a number.\n```"
+    )
+    talk = Talk("a.csv\n```\nquantity,price\n```", "It is no name there.")
     talk.says("rename the column qty to quantity in a.csv and the scripts")
     first = talk.next(shown)
     assert "Python script" not in talk.model.asked[0].messages[-1].text
-    assert first.tool_calls[0].arguments["content"] == "quantity,price\n1,2\n"
-    talk.next("Replaced `a.csv`.")
-    second = talk.next(shown.replace("qty,price", "quantity,price"))
-    assert calls_of(second) == [("write", "b.py")]
+    written = {call.arguments["path"]: call.arguments["content"] for call in first.tool_calls}
+    assert written == {"a.csv": "quantity,price\n1,2\n", "b.py": "print(row['quantity'])\n"}
+    talk.next("Replaced `a.csv`.", "Replaced `b.py`.")
+    rest = talk.next(shown.replace("qty,", "quantity,").replace("'qty'", "'quantity'"))
+    assert calls_of(rest) == [("write", "README.md")]  # a word like others is the model's to judge
+    assert rest.tool_calls[0].arguments["content"] == "A qty is a number.\n"
+
+
+def test_a_name_is_changed_where_the_model_prints_no_file() -> None:
+    """It is known how, and the model is not asked for it in other words."""
+    talk = Talk("It is called g now.")
+    talk.says("rename f_one to g_one")
+    answer = talk.next("a.py\n```\nf_one()\n```\n\nb.py\n```\nff_one()\n```")
+    assert [call.arguments for call in answer.tool_calls] == [
+        {"path": "a.py", "content": "g_one()\n"}
+    ]
 
 
 def test_each_file_with_something_left_over_is_asked_for_alone() -> None:
@@ -253,13 +270,13 @@ def test_each_file_with_something_left_over_is_asked_for_alone() -> None:
         "b.py\n```\nload_user()\n```\n\nd.py\n```\nload_user\n```",
         "It is something else there.",
     )
-    talk.says("rename get_usr to load_user")
+    talk.says("rename get_usr to load_user, since it loads one")
     talk.next(survey)
     talk.next("Replaced `a.py`.")
     survey = survey.replace("load = get_usr", "load = load_user")
     assert calls_of(talk.next(survey)) == [("write", "b.py")]
     assert [said.text for said in talk.model.asked[1].messages] == [
-        "b.py\n```\nget_usr()\n```\n\nThe request: rename get_usr to load_user\n\n"
+        "b.py\n```\nget_usr()\n```\n\nThe request: rename get_usr to load_user, since it loads one\n\n"
         "`get_usr` is `load_user` now. "
         "Change that in b.py, and nothing else: print the whole new b.py in a fenced block."
     ]
@@ -286,11 +303,59 @@ def test_a_version_is_changed_wherever_it_stands_as_one() -> None:
     assert talk.next(survey.replace("1.3.2", "1.4.0", 1)).text == "Done."
 
 
+def test_a_name_is_changed_in_files_that_are_not_shown(tmp_path: Path) -> None:
+    """A script does it: what is shown whole is written, and nothing else of the folder is touched."""
+    texts = {
+        "a.py": "f_one()",
+        "b.py": "x\nf_one()\nff_one()\n",
+        "sub/c.md": "f_one",
+        ".d": "f_one",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "e.bin").write_bytes(b"\xff f_one")
+    talk = Talk("a.py\n```\ng_one()\n```")
+    talk.says("rename f_one to g_one everywhere")
+    answer = talk.next(
+        "Other files: sub/c.md\n\na.py\n```\nf_one()\n```\n\nb.py\n```\nx\n[… 9 lines more]\n```"
+    )
+    script, write = answer.tool_calls
+    assert write.arguments == {"path": "a.py", "content": "g_one()\n"}
+    command = ["sh", "-c", str(script.arguments["command"])]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sorted(run.stdout.split()) == ["b.py", "sub/c.md"]
+    assert (tmp_path / "b.py").read_text() == "x\ng_one()\nff_one()\n"
+    assert (tmp_path / "a.py").read_text() == "f_one()"
+
+
 def test_what_refers_to_a_moved_file_is_changed() -> None:
-    """After the command that moves it the folder is looked at again."""
+    """After the command that moves it the folder is looked at again; the model is not asked for it."""
+    survey = (
+        "a.py\n```\nx = 1\n```\n\nb.py\n```\nimport a\nprint(a.x)\n```\n\n"
+        "b.sh\n```\npython a.py; python data.py\n```"
+    )
+    talk = Talk("```sh\nmv a.py b.txt\n```")
+    talk.says("rename a.py to data/c.py")
+    assert calls_of(talk.next(survey)) == [("shell", "mkdir -p data && mv a.py data/c.py")]
+    assert calls_of(talk.next("(no output)\n[exit code 0]"))[0][0] == "survey"
+    answer = talk.next(survey.replace("a.py", "data/c.py", 1))
+    assert answer.text == "`a.py` is `data/c.py` now, also in b.py, b.sh."
+    assert [call.arguments["content"] for call in answer.tool_calls] == [
+        "import data.c\nprint(data.c.x)\n",
+        "python data/c.py; python data.py\n",
+    ]
+    talk.next("Replaced `b.py`.", "Replaced `b.sh`.")
+    now = survey.replace("a.py", "data/c.py").replace("import a", "import data.c")
+    assert talk.next(now.replace("(a.x", "(data.c.x")).text == "Done."
+    assert len(talk.model.asked) == 1
+
+
+def test_a_move_that_is_not_all_is_told_with_the_rest() -> None:
+    """What refers to the file is asked for, and nothing is done without the model."""
     survey = "notes.txt\n```\nmilk\n```\n\nb.sh\n```\ncp notes.txt old-notes.txt\n```"
     talk = Talk("```sh\nmv notes.txt todo.txt\n```", "```sh\ncp todo.txt old-notes.txt\n```")
-    talk.says("rename notes.txt to todo.txt")
+    talk.says("rename notes.txt to todo.txt and tell me why it was called so")
     assert calls_of(talk.next(survey)) == [("shell", "mv notes.txt todo.txt")]
     assert calls_of(talk.next("(no output)\n[exit code 0]"))[0][0] == "survey"
     assert calls_of(talk.next(survey.replace("notes", "todo", 1))) == [("write", "b.sh")]
@@ -493,11 +558,13 @@ def test_a_steer_is_part_of_the_request() -> None:
 def test_a_message_that_is_said_again_after_a_crash_is_one_request() -> None:
     """What was done before counts, and the folder is looked at again."""
     talk = Talk("```sh\nmv a.py b.py\n```", "Done, it is b.py.")
-    talk.says("rename a.py to b.py")
+    talk.says("rename a.py to b.py and explain it")
     assert calls_of(talk.next(SURVEY)) == [("shell", "mv a.py b.py")]
     talk.said.append(ChatMessage(role="tool", text="[exit code 0]", call="c3.1"))
-    again = talk.says("[You were interrupted. Go on from there.]\nrename a.py to b.py")
-    assert calls_of(again) == [("survey", "rename a.py to b.py")]
+    again = talk.says(
+        "[You were interrupted. Go on from there.]\nrename a.py to b.py and explain it"
+    )
+    assert calls_of(again) == [("survey", "rename a.py to b.py and explain it")]
     assert talk.next(SURVEY.replace("a.py", "b.py")).text == "Done, it is b.py."
     assert "`mv a.py b.py` was run. Do the rest: rename" in talk.model.asked[1].messages[-1].text
 

@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.ports.models.failure_text import has_failed, has_passed, tail_of
-from steersman.ports.models.renames import only_renamed, renaming
+from steersman.ports.models.renames import after_move, moving, only_renamed, renaming, with_name
 
 FILES = {
     "a.css": ".btn {\n}\n.btn-big {\n  padding: 1px;\n}\n",
@@ -69,6 +69,57 @@ def test_other_requests_name_nothing(request_: str) -> None:
 def test_only_the_name_changes(path: str, said: str, kept: str) -> None:
     """Lines that a model lost are there, and those that it changed besides are as they were."""
     assert only_renamed(path, FILES[path] or "", said, ("MAX_BOOKS", "LOAN_LIMIT")) == kept
+
+
+@pytest.mark.parametrize(
+    ("request_", "paths"),
+    [
+        ("rename rules.py to limits.py and fix the imports", ("rules.py", "limits.py")),
+        ("please move the file `util.py` into lib/", ("app/util.py", "lib/util.py")),
+        ("pls rename util.py to tools.py. the readme too", ("app/util.py", "app/tools.py")),
+        ("move load from rules.py to desk2.py", None),
+        ("rename rules.py to limits.py and print its size", None),
+        ("rename rules.py to desk.py", None),
+        ("rename rules.py to ../limits.py", None),
+        ("rename other.py to limits.py", None),
+    ],
+)
+def test_a_file_that_is_only_wanted_elsewhere(request_: str, paths: tuple[str, str] | None) -> None:
+    """Its path is in the folder, the new one is not, and nothing else is asked for."""
+    assert moving(request_, {**FILES, "app/util.py": "x = 1\n"}) == paths
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "moved"),
+    [
+        ("a.py", "import util\nutil.f(my.util.x)\n", "import tool\ntool.f(my.util.x)\n"),
+        ("a.py", "from util import f\nutil.f()\n", "from tool import f\nutil.f()\n"),
+        ("a.py", "from .util import f\n", "from .tool import f\n"),
+        ("a.py", "from . import b, util\nutil.f()\n", "from . import b, tool\ntool.f()\n"),
+        ("a.py", "from b import util\n", "from b import util\n"),
+        ("a.py", "util = []\nutil.sort()\n", "util = []\nutil.sort()\n"),
+        ("run.sh", "python util.py my-util.py\n", "python tool.py my-util.py\n"),
+    ],
+)
+def test_what_names_a_moved_file_names_the_new_one(path: str, text: str, moved: str) -> None:
+    """Imports of a Python module as well, and what is used of it, but no other thing of its name."""
+    assert after_move(path, text, "util.py", "tool.py") == moved
+
+
+def test_a_module_of_a_package_moves_with_its_imports() -> None:
+    """Within its package, and into another one."""
+    text = "import app.util\nfrom app import util\nfrom app.util import f\napp.util.f()\n"
+    within = after_move("a.py", text, "app/util.py", "app/tool.py")
+    assert within == text.replace("util", "tool")
+    other = after_move("a.py", "from app.util import f\n", "app/util.py", "lib/util.py")
+    assert other == "from lib.util import f\n"
+
+
+def test_a_word_like_others_stays_in_a_document() -> None:
+    """There it may be meant as such; anything else is a name everywhere."""
+    assert with_name("a.md", "the qty of MAX_N\n", ("qty", "count")) == "the qty of MAX_N\n"
+    assert with_name("a.md", "the qty of MAX_N\n", ("MAX_N", "TOP")) == "the qty of TOP\n"
+    assert with_name("a.py", "qty = 1\n", ("qty", "count")) == "count = 1\n"
 
 
 def test_a_dash_joins_words_in_styles() -> None:
