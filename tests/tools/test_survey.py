@@ -35,6 +35,14 @@ def test_of_a_long_file_its_beginning_and_what_is_asked_about() -> None:
     assert len(text) < 2000
 
 
+def test_lines_are_counted_where_a_number_is_asked_for() -> None:
+    """Also of a file that is shown whole: a small model reads it, and does not count."""
+    files = found(guests__csv="name,meal\nana,fish\nbo,veg\neli,fish\n")
+    counted = shown("how many in guests.csv want fish?", files)
+    assert counted.endswith("```\n\n(`fish` is in 2 of the 4 lines of guests.csv.)")
+    assert shown("who in guests.csv wants fish?", files).endswith("```")
+
+
 def test_what_is_named_comes_first() -> None:
     """Of a folder that is larger than the room the named file is there, and the others by name."""
     files = found(**{f"part{n}__py": f"value = {n}\n" * 70 for n in range(30)})
