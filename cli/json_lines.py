@@ -89,9 +89,8 @@ class Lines:
             self._questions.discard(event["id"])
 
     def deny_the_rest(self) -> None:
-        """Deny the open questions: standard input has ended."""
-        self._has_ended = True
-        self.conversation.stop_asking()
+        """Deny the open questions, if nobody else can answer them: standard input has ended."""
+        self._has_ended = self.conversation.stop_asking()
         self.deny_late()
 
     def deny_late(self) -> None:

@@ -117,9 +117,8 @@ def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:
     for call in turn.get("calls", {}).values():
         about: dict[str, Any] = {"turn": turn["id"], "call": call["id"]}
         about |= {"tool": call["tool"], "arguments": call["arguments"]}
-        if call["state"] == "asking":
-            about |= {"question": call["question"], "is_hold": call.get("is_hold", False)}
-            yield question_asked(QuestionAsked(**about), at)
+        if call["state"] == "asking" and call.get("asked"):
+            yield question_asked(decode(QuestionAsked, call["asked"]), at)
         elif call["state"] in ("running", "stopping"):
             elapsed = round(max(0.0, now - call["since"]), 3)
             yield {**tool_started(ToolIntended(**about, step=0), at), "elapsed": elapsed}
@@ -261,8 +260,9 @@ class AttachedSession:
         """Always true: leaving does not wait for the session."""
         return True
 
-    def stop_asking(self) -> None:
-        """Do nothing: the owner goes on answering questions."""
+    def stop_asking(self) -> bool:
+        """Return false: others go on answering questions."""
+        return False
 
     def leave(self, cause: str = "exit") -> None:
         """Say what is on its way, then hang up; the session goes on. Idempotent."""

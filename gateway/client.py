@@ -351,9 +351,10 @@ class SessionClient:
         """What publishes events of this session that no actor knows of."""
         return self.host.publisher(self.session)
 
-    def stop_asking(self) -> None:
-        """Stop asking: from now on, every call that needs a question is denied."""
+    def stop_asking(self) -> bool:
+        """Stop asking: from now on, every call that needs a question is denied. Return true."""
         self._runtime.stop_asking(self.session)
+        return True
 
     def renew(self) -> None:
         """Finalize this session and begin another in its place."""

@@ -48,10 +48,8 @@ class CallRecord(Value):
     """The call of the agent that makes it, where that is another program."""
     question: str = ""
     """The question about it, if one was asked."""
-    path: str = ""
-    """The resolved path that a person was asked about."""
-    is_hold: bool = False
-    """Whether it was asked about because it is held."""
+    asked: e.QuestionAsked | None = None
+    """That question with its rule and its path, as those hear it who come later."""
     is_changed: bool = False
     """Whether a person has changed its arguments."""
     end: m.CallEnd | None = None
@@ -60,6 +58,11 @@ class CallRecord(Value):
     """When it came into its state, in seconds since 1970."""
     outcome: CallOutcome | None = None
     """What the progress guard needs of it, until its step is over."""
+
+    @property
+    def is_hold(self) -> bool:
+        """Whether it was asked about because it is held."""
+        return self.asked is not None and self.asked.is_hold
 
 
 class TurnRecord(Value):
@@ -270,8 +273,7 @@ def _moved_call(
     match entry:
         case e.QuestionAsked():
             state = moved(CALL, call.state, "ask")
-            asked: dict[str, Any] = {"question": entry.question, "path": entry.path}
-            return replace(call, state=state, since=time, is_hold=entry.is_hold, **asked)
+            return replace(call, state=state, since=time, question=entry.question, asked=entry)
         case e.ToolIntended():
             state = moved(CALL, call.state, "intend")
             given = {"arguments": entry.arguments} if entry.is_changed else {}

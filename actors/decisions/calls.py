@@ -213,7 +213,8 @@ def answered(record: SessionRecord, message: m.Answer, environment: Environment)
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
     elif is_allowed:
-        follows = _intend(record, request_of(call), environment, call.path, message.rule)
+        path = call.asked.path if call.asked is not None else ""
+        follows = _intend(record, request_of(call), environment, path, message.rule)
     elif choice == "answer":
         why = f"a person answers in its place: {message.reason}"
         follows = Decision(entries=(refused(turn.id, call, "skipped", why),))

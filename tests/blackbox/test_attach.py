@@ -218,3 +218,24 @@ def test_who_joins_late_has_the_whole_answer(place: Place, serve) -> None:
             False,
         ]
         assert other.close() == 0
+
+
+def test_who_joins_late_is_asked_the_same_and_leaves_it_open(place: Place, serve) -> None:
+    """With its rule and where the call leads; a program whose input ends answers nothing by that."""
+    write = {
+        "tool": "write",
+        "arguments": {"path": str(place.folder.parent / "other.txt"), "content": "x"},
+    }
+    serve(Tools([write]), Text("Done."))
+    chat = place.chat()
+    chat.send("go")
+    question = chat.wait("question")
+    assert question["outside"]
+    assert question["rule"]
+    late = attached(place)
+    told = late.wait("question")
+    assert {**told, "seq": 0, "time": ""} == {**question, "seq": 0, "time": ""}
+    assert late.close() == 0
+    chat.answer(question, "allow")
+    assert chat.wait("turn_ended")["status"] == "completed"
+    assert (place.folder.parent / "other.txt").read_text() == "x"
