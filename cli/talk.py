@@ -160,7 +160,7 @@ class HeldNotice:
             self._told = min(self._told, self._held)
             return ""
         is_more, self._told = self._held > self._told, self._held
-        return held_text(self._told) if is_more else ""
+        return held_text(self._told, event.get("again")) if is_more else ""
 
 
 class StartedTurns:

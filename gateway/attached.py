@@ -104,7 +104,8 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
         yield goal_status(goals.goal, goals, at)
     children = {name: decode(ChildRecord, known) for name, known in data["children"].items()}
     reverts = {name: decode(RevertRecord, known) for name, known in data["reverts"].items()}
-    yield whole_queue(decode(QueueRecord, data["queue"]), beside(children, reverts), at)
+    queue = decode(QueueRecord, data["queue"])
+    yield whole_queue(queue, data["turn"], beside(children, reverts), at)
 
 
 def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:

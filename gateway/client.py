@@ -285,7 +285,7 @@ class SessionClient:
     def queue(self, *, is_all: bool = False) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
         record = decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
-        return {"session": self.session, **queue_view(record.queue, is_all=is_all)}
+        return {"session": self.session, **queue_view(record.queue, record.turn, is_all=is_all)}
 
     @cached_property
     def own_commands(self) -> OwnCommands:

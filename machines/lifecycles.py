@@ -221,7 +221,7 @@ ITEM = Machine(
         ),
         State(
             name="superseded",
-            doc="Another message replaced its turn; its number resumes it, or a resume where none waits.",
+            doc="Another message replaced its turn; a resume runs it again, later only its number does.",
         ),
         State(
             name="unanswered",

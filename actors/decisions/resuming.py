@@ -45,10 +45,8 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
         return refusal(f"{why}, which `/queue resume {its[0]}` continues" if its else why)
     is_cut_off = any(item.state == "interrupted" for item in there)
     is_held = queue.state == "held" or is_cut_off
-    replaced = queue.superseded()[-1:]
-    is_newest = bool(replaced) and _follows(record.turn, replaced[0].turn)
-    if message.number or message.is_beside_goal or is_cut_off or (is_held and not is_newest):
-        replaced = []
+    again = queue.replaced_first(record.turn)
+    replaced = [] if again is None or message.number or message.is_beside_goal else [again]
     first = replaced[0] if replaced else first
     takes_lost = not (message.number or message.is_beside_goal)
     lost = [item for item in queue.aside() if takes_lost and item.state == "unanswered"]
@@ -78,11 +76,6 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
     going = _going_on(record, picked or tuple(resumed), message.children)
     back = [item for item in (*there, *queue.aside()) if item.id in begun or going(item)]
     return replace(decision, reply={**reply, "restored": len(back), "number": first.number})
-
-
-def _follows(turn: str, before: str) -> bool:
-    """Whether a turn is the one behind another."""
-    return bool(before) and turn == f"t{int(before[1:]) + 1}"
 
 
 def _going_on(

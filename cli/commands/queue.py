@@ -19,7 +19,7 @@ from ...gateway.outcome import Outcome
 from ...gateway.reach import SessionReach
 from ...gateway.views.saved_queues import Saved, read_saved, stored_queue
 from ...gateway.wording.acknowledgement import discarding, waiting_text
-from ...gateway.wording.formats import item_line
+from ...gateway.wording.formats import item_line, runs_text
 from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import clean
 from ...journal.codec import decode_entry
@@ -74,7 +74,8 @@ def queue_list(
         held = [f"#{item['number']}" for item in data["items"] if item.get("held")]
         waiting = [item for item in data["items"] if item["state"] == "pending"]
         which = f" {', '.join(held)}" if 0 < len(held) < len(waiting) else ""
-        lines.append(f"Held{which}: {gone}." if is_over else f"Held{which}: `{way} runs them.")
+        runs = runs_text(data.get("again"))
+        lines.append(f"Held{which}: {gone}." if is_over else f"Held{which}: `{way} runs {runs}.")
     if apart:
         more = counted(apart, "message")
         lines.append(f"{more} besides can be resumed: `steersman queue list --all`")

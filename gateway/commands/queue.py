@@ -17,7 +17,7 @@ from ..client import SessionClient
 from ..events.translation import item_view
 from ..home.home import SHORTEST_ID
 from ..wording.acknowledgement import rejected_text
-from ..wording.formats import held_text, item_line, progress_text, removed_text
+from ..wording.formats import held_text, item_line, progress_text, removed_text, runs_text
 from . import saved_queue
 from .command import Argument, Number, NumberOrLast, Reply, command
 
@@ -52,10 +52,11 @@ def list_queue(
     if data["state"] == "held" and waiting:
         free = {item["number"] for item in waiting if _is_free(item)}
         held = ", ".join(f"#{item['number']}" for item in waiting if item["number"] not in free)
-        lines.append(f"Held{f': {held}' if free else ''}. /queue resume runs them.")
+        runs = runs_text(data.get("again"))
+        lines.append(f"Held{f': {held}' if free else ''}. /queue resume runs {runs}.")
     lines += saved_queue.offered_lines(items)
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:
-        lines.append(_set_aside(aside, is_alone=False))
+        lines.append(_set_aside(aside, is_first="again" in data))
     return Reply(data=data, text="\n".join(lines))
 
 
@@ -148,7 +149,7 @@ def _nothing_waits(client: SessionClient) -> str:
     return f"The queue is empty.{saved_queue.kept_elsewhere(client)}"
 
 
-def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
+def _set_aside(aside: list[ItemRecord], *, is_first: bool = True) -> str:
     """Say which message another one replaced last, or the model did not answer, with its steers."""
     unanswered = [item for item in aside if item.state == "unanswered"]
     if unanswered:
@@ -159,7 +160,7 @@ def _set_aside(aside: list[ItemRecord], *, is_alone: bool = True) -> str:
     newest = replaced[-1]
     steers = [f"#{item.number}" for item in aside if item.for_turn == newest.turn]
     its = f", with {' and '.join(steers)}" if steers else ""
-    how = "`/queue resume`" if is_alone else f"`/queue resume {newest.number}`"
+    how = "`/queue resume`" if is_first else f"`/queue resume {newest.number}`"
     others = [f"#{item.number}" for item in replaced[:-1]]
     more = f" `/queue resume N` does for {', '.join(others)}." if others else ""
     lines = [f"{how} runs #{newest.number} again, which a message replaced{its}.{more}"]
@@ -247,9 +248,9 @@ def hold_queue(client: SessionClient) -> Reply:
     answer = client.ask(m.QueueChange(op="hold"))
     if answer.get("state") != "held":
         return _reply(answer, "Nothing waits: there is nothing to hold.")
-    return _reply(
-        answer, held_text(sum(bool(item.get("held")) for item in client.queue()["items"]))
-    )
+    queue = client.queue()
+    held = sum(bool(item.get("held")) for item in queue["items"])
+    return _reply(answer, held_text(held, queue.get("again")))
 
 
 @queue.verb("resume", "Run what is held: this message first, or a session's queue.")

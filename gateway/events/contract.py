@@ -68,6 +68,9 @@ class QueueView(TypedDict):
 
     state: str  # open or held
     items: list[QueueItem]  # the messages, the next one first
+    again: NotRequired[
+        int
+    ]  # the message that `/queue resume` runs first though another one replaced it
 
 
 class ToolCallView(TypedDict):
@@ -267,6 +270,7 @@ class QueueEvent(Stamp):
     # with `items`, if there are any: with how much beside them `/queue resume` can go on, messages whose
     # turn another one replaced or the model did not answer, and subagents of the background
     resumable: NotRequired[int]
+    again: NotRequired[int]  # with `items`: of those the message that `/queue resume` runs first
 
 
 class CompactedEvent(Stamp):

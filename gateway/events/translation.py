@@ -79,11 +79,17 @@ def _is_held(queue: QueueRecord, item: ItemRecord) -> bool:
     return queue.state == "held" and all(one.state != "running" for one in begun)
 
 
-def queue_view(queue: QueueRecord, *, is_all: bool = False) -> c.QueueView:
-    """Return a queue as programs see it: the live items, in order; `is_all`: what is set aside, too."""
+def queue_view(queue: QueueRecord, turn: str, *, is_all: bool = False) -> c.QueueView:
+    """Return a queue as programs see it: the live items, in order; `is_all`: what is set aside, too.
+
+    `turn` is the session's newest.
+    """
     shown = [*queue.live(), *(queue.aside() if is_all else ())]
     items = [item_view(item, is_held=_is_held(queue, item)) for item in shown]
-    return c.QueueView(state=queue.state, items=items)
+    view = c.QueueView(state=queue.state, items=items)
+    if (again := queue.replaced_first(turn)) is not None:
+        view["again"] = again.number
+    return view
 
 
 def calls_in(record: SessionRecord, *states: str) -> list[c.ToolCallView]:
@@ -227,7 +233,7 @@ def queue_event(
     if names is None:
         return None
     if names == "all" or len(queue.order) <= longest:
-        return whole_queue(queue, beside(record.children, record.reverts), at)
+        return whole_queue(queue, record.turn, beside(record.children, record.reverts), at)
     places = {name: queue.place(name) for name in names if queue.is_live(name)}
     items = [queue.items[name] for name in sorted(places, key=lambda name: places[name])]
     changed = [
@@ -245,12 +251,11 @@ def queue_event(
     )
 
 
-def whole_queue(queue: QueueRecord, helpers: Sequence[ChildRecord], at: c.Stamp) -> c.QueueEvent:
+def whole_queue(
+    queue: QueueRecord, turn: str, helpers: Sequence[ChildRecord], at: c.Stamp
+) -> c.QueueEvent:
     """Return the event of a queue with all its messages, and how much beside them can go on."""
-    view = queue_view(queue)
-    event = c.QueueEvent(
-        type="queue", **at, state=view["state"], count=len(queue.order), items=view["items"]
-    )
+    event = c.QueueEvent(type="queue", **at, count=len(queue.order), **queue_view(queue, turn))
     resumable = sum(not item.for_turn for item in queue.aside())
     resumable += sum(child.state == "interrupted" for child in helpers)
     if resumable:
@@ -546,7 +551,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c
         type="recovered",
         **at,
         cause=entry.cause,
-        items=queue_view(record.queue)["items"],
+        items=queue_view(record.queue, record.turn)["items"],
         last_active=iso(entry.last_active),
         unknown=calls_in(record, "unknown"),
         found=_calls(record, lambda call: call.id in entry.found),

@@ -249,7 +249,7 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
         return {"session": None, "state": "open", "items": []}
     record = load_record(store, row.session)
     if store.is_owned(row.session):
-        return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
+        return {"session": row.session, **queue_view(record.queue, record.turn, is_all=is_all)}
     saved = read_saved(store, row)
     state = "held" if saved.items else record.queue.state  # nothing runs before a person's word
     return {"session": row.session, "state": state, "items": saved.view()["items"]}

@@ -178,9 +178,14 @@ MOST_TOLD = 5
 """Messages that were removed, of which the text is told."""
 
 
-def held_text(count: int) -> str:
-    """Say that so many messages wait for a person's word."""
-    return f"Held: {count} waiting. /queue resume runs them."
+def held_text(count: int, again: int | None) -> str:
+    """Say that so many messages wait for a person's word, and which one would run `again` before them."""
+    return f"Held: {count} waiting. /queue resume runs {runs_text(again)}."
+
+
+def runs_text(again: int | None) -> str:
+    """Say what a resume runs: what is held, after a message that it runs `again`."""
+    return f"#{again} again, then them" if again else "them"
 
 
 def removed_text(said: str, before: Iterable[Mapping[str, Any]], gone: Container[int]) -> str:

@@ -245,7 +245,7 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     chat = replaced(place, gate)
     chat.wait("text")
     said = chat.ask("/queue")["text"]
-    assert "`/queue resume 1` runs #1 again, which a message replaced, with #2." in said
+    assert "`/queue resume` runs #1 again, which a message replaced, with #2." in said
     assert "Held." not in said  # nothing but what runs is in it
     whole = chat.ask("/queue list --all")["text"].splitlines()
     assert [line.split()[0] for line in whole] == ["#3", "#1", "#2", "Held."]
@@ -260,6 +260,28 @@ def test_the_steers_of_a_replaced_turn_are_shown_and_come_back(
     chat.causes("/queue resume 1", "steered", number=2)
     chat.wait("turn_ended", status="completed")
     assert "and lint all of it" in str(server.requests[-1].body["messages"])
+    chat.close()
+
+
+def test_what_a_resume_runs_is_what_is_said_of_it(place: Place, serve, gate: Gate) -> None:
+    """What a message replaced comes before what waits, and every place says so; later it does not."""
+    serve(Tools([gate.call]), Text("Done.", times=0))
+    chat = place.at_work(gate, "the first task")
+    chat.causes({"text": "the tests", "as": "queue"}, "accepted", number=2)
+    chat.causes("cancel that, do the other", "turn_ended", status="completed")
+    said = chat.ask("/queue")
+    assert said["data"]["again"] == 1
+    assert "Held. /queue resume runs #1 again, then them." in said["text"]
+    assert "`/queue resume` runs #1 again, which a message replaced." in said["text"]
+    assert "runs #1 again, then them." in place.run("queue", "list", "last").stdout
+    assert chat.seen("queue")[-1]["again"] == 1
+    chat.completes("something else")
+    later = chat.ask("/queue")
+    assert "again" not in later["data"]
+    assert "Held. /queue resume runs them." in later["text"]
+    assert "`/queue resume 1` runs #1 again, which a message replaced." in later["text"]
+    assert chat.ask("/queue resume")["data"]["number"] == 2
+    chat.wait("turn_ended", status="completed")
     chat.close()
 
 
