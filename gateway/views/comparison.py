@@ -2,7 +2,7 @@
 
 What is compared is what was said, answered, called and returned, in order; not when, and under which ids.
 Paths in the sessions' own folders count as the same, so that a session can be compared with one that did
-the same elsewhere.
+the same elsewhere. A fork begins with the steps of the session that it was forked from.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry, encode_whole
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...machines.conversation import ChatMessage, Usage
+from ...machines.errors import UnknownSession
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ..wording.formats import one_line
@@ -75,11 +76,28 @@ def compared(store: Store, left: SessionRow, right: SessionRow) -> Comparison:
 
 
 def _steps(store: Store, row: SessionRow) -> Iterator[SessionStep]:
-    for stored in store.entries(row.session):
-        entry = decode_entry(stored.data)
-        for kind, text in _told(entry):
-            own = text.replace(row.folder, ".") if row.folder else text
-            yield SessionStep(seq=stored.seq, turn=getattr(entry, "turn", ""), kind=kind, text=own)
+    for part, upto in _with_origins(store, row):
+        for stored in store.entries(part.session, upto=upto):
+            entry = decode_entry(stored.data)
+            for kind, text in _told(entry):
+                own = text.replace(part.folder, ".") if part.folder else text
+                turn = getattr(entry, "turn", "")
+                yield SessionStep(seq=stored.seq, turn=turn, kind=kind, text=own)
+
+
+def _with_origins(store: Store, row: SessionRow) -> list[tuple[SessionRow, int | None]]:
+    """Return a session behind those that it was forked from, each with its last entry that counts."""
+    found: list[tuple[SessionRow, int | None]] = [(row, None)]
+    while True:
+        first = next(iter(store.entries(found[0][0].session, upto=1)), None)
+        opened = decode_entry(first.data) if first is not None else None
+        origin, _, seq = getattr(opened, "forked_from", "").partition("@")
+        if not origin or any(origin == part.session for part, _ in found):
+            return found
+        try:
+            found.insert(0, (store.row(origin), int(seq)))
+        except UnknownSession:  # it was deleted
+            return found
 
 
 def _told(entry: e.Entry) -> Iterator[tuple[str, str]]:

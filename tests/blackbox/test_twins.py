@@ -39,7 +39,7 @@ def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
     whole = place.data("sessions", "diff", session, session)
     assert (whole["is_same"], whole["first"]) == (True, [None, None])
     assert whole["facts"][0]["files"] == {"a.txt": [1, 0]}
-    serve(WRITES, Text("Red."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
+    serve(WRITES, Text("Red."), Text("No."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
     (place.folder / "a.txt").unlink()
     chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
@@ -49,8 +49,14 @@ def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
     assert not parted["is_same"]
     for facts, name in zip(parted["facts"], (session, chat.session), strict=True):
         assert (facts["session"], facts["turns"], facts["calls"]) == (name, 1, {"write": 1})
-    shorter = place.data("sessions", "diff", session, again)
-    assert (shorter["common"], shorter["first"][1]) == (0, None)
+    fork = place.data("sessions", "diff", session, again)
+    assert (fork["common"], fork["is_same"]) == (whole["common"], True)  # it begins with the same
+    (place.folder / "a.txt").unlink()
+    longer = place.chat("--resume", again, "and then?")
+    longer.wait("turn_ended", status="completed")
+    assert longer.close() == 0
+    first = place.data("sessions", "diff", session, again)["first"]
+    assert (first[0], first[1]["text"]) == (None, "and then?")
     said = place.run("sessions", "diff", session, chat.session).stdout
     assert f"  {chat.session}  t1 (entry " in said
     assert "answered: Red." in said
