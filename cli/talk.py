@@ -102,7 +102,7 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
 
 
 def done_by_another(event: Event) -> str:
-    """Say what a command of another one did that is seen here: it stops work, or sets a goal."""
+    """Say what a command of another one did that is seen here: to work, to a goal, to the queue."""
     if event["type"] != "result" or not event["ok"]:
         return ""
     name, data, text = event["name"], event["data"], event["text"]
@@ -118,10 +118,19 @@ def done_by_another(event: Event) -> str:
             is_told = "mode" in data
         case _ if name.startswith("goal"):
             is_told = "ok" in data and data.get("state") == "active"
+        case "queue" if text.startswith("Added #"):
+            is_told, text = True, f"#{data['number']}: {data['text']}"
+        case "queue":
+            changes = {key for key, value in data.items() if value not in (None, [])}
+            is_told = "restored" not in data and bool(changes & _CHANGES_OF_QUEUE)
+            is_told |= " reads now: " in text
         case _:
-            is_changed = text.startswith(("Removed", "Discarded")) or " reads now: " in text
-            is_told = name in ("queue", "edit-last") and is_changed
+            is_told = name == "edit-last" and " reads now: " in text
     return f"Elsewhere: {text}" if is_told else ""
+
+
+_CHANGES_OF_QUEUE = {"withdrawn", "position", "turn", "when", "children", "runs", "auto_queue"}
+"""What the data of a command has that has changed the queue; a look at it, a hold and a resume do not."""
 
 
 class HeldNotice:

@@ -106,7 +106,12 @@ def test_a_goal_that_another_terminal_set_is_told() -> None:
         assert not done_by_another({**told, "data": data})
     edit = {**told, "name": "queue", "text": "#2 reads now: x", "data": {"ok": True, "text": "x"}}
     assert done_by_another(edit) == "Elsewhere: #2 reads now: x"
-    assert not done_by_another({**edit, "text": "Added #2."})
+    added = {**edit, "text": "Added #2.", "data": {"ok": True, "number": 2, "text": "x"}}
+    assert done_by_another(added) == "Elsewhere: #2: x"
+    steer = {**edit, "text": "#2 goes to the running turn.", "data": {"ok": True, "turn": "t1"}}
+    assert done_by_another(steer) == "Elsewhere: #2 goes to the running turn."
+    for looks in ({"items": []}, {"ok": True, "restored": 1, "children": ["kid"]}):
+        assert not done_by_another({**edit, "text": "#1 runs.", "data": looks})
     assert not done_by_another({**told, "name": "mode", "data": {"ok": True}})
 
 
