@@ -101,22 +101,27 @@ class EditedText(Value):
 def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
     """Return the last queued message, or the one before `edited`; none if there is none.
 
-    One that another terminal edits is not passed over, as its text would come from the history then.
+    One that another terminal edits is not passed over, as its text would come from the history then. One
+    that a subagent has already is.
     """
-    waiting = [item for item in status.items if item["state"] == "pending"]
+    waiting = [
+        item
+        for item in status.items
+        if item["state"] == "pending" and not (item.get("goal") or item.get("children"))
+    ]
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
         waiting = waiting[:at]
-    for item in reversed(waiting):
-        if not item.get("goal"):
-            return EditedText(
-                id=item["id"],
-                number=item["number"],
-                text=item["text"],
-                after=status.running,
-                is_taken=item.get("edited", False),
-            )
-    return None
+    if not waiting:
+        return None
+    item = waiting[-1]
+    return EditedText(
+        id=item["id"],
+        number=item["number"],
+        text=item["text"],
+        after=status.running,
+        is_taken=item.get("edited", False),
+    )
 
 
 REASON = "r"

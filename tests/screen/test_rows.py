@@ -15,12 +15,19 @@ from steersman.cli.prompt import InputHistory
 from steersman.cli.question import answer_keys
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bindings import keys_text
-from steersman.cli.screen.input_line import Pastes
+from steersman.cli.screen.input_line import Pastes, waiting_before
 from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
 from steersman.cli.screen.markdown_blocks import LOADER, Highlighter
 from steersman.cli.screen.screen import card_rows, replacing
-from steersman.cli.screen.status import Status, bar, duration, key_hints, waiting_rows
+from steersman.cli.screen.status import (
+    ShownQueue,
+    Status,
+    bar,
+    duration,
+    key_hints,
+    waiting_rows,
+)
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped_pieces
 
@@ -606,3 +613,22 @@ def test_what_is_left_out_of_an_output_is_counted() -> None:
         rows = text_of(unfolded_rows(call, "\n".join(lines), 47_893, 80, LOOK))
         assert rows[1:202] == [*whole[:200], told]
         assert rows[202:] == whole[-200:]
+
+
+def test_up_passes_over_what_a_subagent_has() -> None:
+    """And over a goal's turn: neither can be edited; what another terminal edits is not passed over."""
+    items: list[Any] = [
+        {"id": "i1", "number": 1, "state": "running", "text": "work"},
+        {"id": "i2", "number": 2, "state": "pending", "text": "two", "edited": True},
+        {"id": "i3", "number": 3, "state": "pending", "text": "three"},
+        {"id": "i4", "number": 4, "state": "pending", "text": "four", "children": ["kid"]},
+        {"id": "i5", "number": 5, "state": "pending", "text": "five", "goal": "g1"},
+    ]
+    status = Status(queue=ShownQueue(items=items))
+    newest = waiting_before(status, None)
+    assert newest is not None
+    assert (newest.text, newest.is_taken, newest.after) == ("three", False, 1)
+    before = waiting_before(status, newest)
+    assert before is not None
+    assert (before.text, before.is_taken) == ("two", True)
+    assert waiting_before(status, before) is None
