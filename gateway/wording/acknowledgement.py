@@ -8,6 +8,7 @@ shows the same.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -381,8 +382,18 @@ def _of_each(why: str) -> str:
     return why.replace("it ", "each ", 1) if why.startswith("it ") else why
 
 
+_SPLITS = lazy_pattern(r"[\s'\"\\]")
+"""What a word that is typed cannot have outside of quotes."""
+
+
+def _typed(path: str) -> str:
+    if not path.isprintable():
+        return json.dumps(path)
+    return shlex.quote(path) if _SPLITS.search(path) else path
+
+
 def path_names(paths: Sequence[str], most: int = NAMED) -> str:
-    """Name files or sessions, at most so many."""
-    shown = [path if path.isprintable() else json.dumps(path) for path in paths[:most]]
+    """Name files or sessions, at most so many: each as it can be typed behind a command."""
+    shown = list(map(_typed, paths[:most]))
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -1,6 +1,7 @@
 """Stop and revert: every file back, byte for byte, and nothing that a person did is touched."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,23 @@ def test_revert_the_last_file(place: Place, serve) -> None:
     assert content(place.folder) == changed
     chat.ask("/revert")
     assert content(place.folder) == before
+
+
+def test_names_are_said_as_they_can_be_typed(place: Place, serve) -> None:
+    """With spaces, quotes and bytes that are no text: each undoes its part of the revert."""
+    names = ["a b", "it's", "b\\xffd", "plain"]
+    command = "touch 'a b' \"it's\" plain; python3 -c 'open(b\"b\\xffd\", \"w\")'"
+    serve(Tools([shell(command)]), Text("Fine."), rest=ALLOW)
+    chat = place.chat()
+    chat.completes("go")
+    said = chat.ask("/revert")
+    assert sorted(said["data"]["restored"]) == sorted(names)
+    told = said["text"].partition("t1: ")[2].partition(".")[0].split(", ")
+    assert [shlex.split(name) for name in told] == [[name] for name in said["data"]["restored"]]
+    for word, name in zip(told, said["data"]["restored"], strict=True):
+        assert chat.ask(f"/revert undo {word}")["data"]["restored"] == [name]
+    assert len(os.listdir(os.fsencode(place.folder))) >= 4
+    assert chat.close() == 0
 
 
 def test_words_that_say_more_restore_nothing(place: Place, serve) -> None:
