@@ -76,7 +76,7 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
         printer.write(f"{ways_on(host)}\n")
         code = 0
         try:
-            _listen(conversation, watch, printer)
+            _listen(host, conversation, watch, printer)
         except SignalExit as signal_exit:
             code = 0 if signal_exit.exit_code == 128 + signal.SIGINT else signal_exit.exit_code
         conversation.leave("signal" if code else "exit")
@@ -84,8 +84,8 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
     return code
 
 
-def _listen(conversation: ChatSession, watch: _Watch, printer: Printer) -> None:
-    with _control_c(watch):
+def _listen(host: ChatHost, conversation: ChatSession, watch: _Watch, printer: Printer) -> None:
+    with _control_c(host, watch):
         while True:
             try:
                 for line in _messages(printer):
@@ -125,15 +125,18 @@ def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
 
 
 @contextmanager
-def _control_c(watch: _Watch) -> Generator[None]:
-    """Make Ctrl-C stop a running turn; with no turn, or the second time, it leaves the chat."""
+def _control_c(host: ChatHost, watch: _Watch) -> Generator[None]:
+    """Make Ctrl-C stop a running turn; with no turn, or the second time, it leaves the chat.
+
+    So does the signal by which a host says that the session's program has ended.
+    """
     last = -AGAIN
 
     def decide(number: int) -> BaseException:
         nonlocal last
         now = time.monotonic()
         is_again, last = now - last < AGAIN, now
-        is_working = watch.is_busy or bool(watch.own_commands)
+        is_working = (watch.is_busy or bool(watch.own_commands)) and not host.is_cut_off
         return _Stop() if is_working and not is_again else SignalExit(number)
 
     before = signal.signal(signal.SIGINT, throwing(decide))

@@ -56,6 +56,8 @@ def sandbox_policy(config: Config, paths: Paths, storage: Path) -> SandboxPolicy
 class Host:
     """One process's sessions, models and event bus; `store` is that of a home elsewhere."""
 
+    is_cut_off = False  # from the program that runs the sessions: it is this one
+
     def __init__(
         self,
         paths: Paths,

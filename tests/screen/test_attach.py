@@ -122,6 +122,18 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
 
 
+def test_a_terminal_that_only_prints_ends_with_the_program(stage: Stage, gate: Gate) -> None:
+    """Also amid a turn, where a Ctrl-C would stop that."""
+    stage.agent.when(WISH, uses(call("shell", command=gate.command)))
+    chat = stage.place.at_work(gate, WISH)
+    ann = stage.starts("attach", "--plain", chat.session)
+    ann.shows(WISH)
+    chat.kill()
+    ann.shows("has ended without closing it.")
+    assert ann.ended() == 1
+    assert not any("Ctrl-C again leaves" in row for row in ann.rows)
+
+
 def test_one_message_is_edited_by_one(stage: Stage, gate: Gate) -> None:
     """Up in a second terminal says so, and takes nothing from the history in its place."""
     stage.agent.when(WISH, uses(call("shell", command=gate.command)), says("Seven."))
