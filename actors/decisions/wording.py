@@ -13,6 +13,8 @@ from ...machines.pattern import lazy_pattern
 TASK = "task"
 """The client id of a child's first message."""
 
+NAMED = "[New message from "
+"""Begins a message of somebody else than the session's owner."""
 LEAD = lazy_pattern(
     r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE
 )
@@ -48,7 +50,7 @@ def spoken(item: ItemRecord, is_named: bool = False) -> str:
     if item.child:
         return f"[Result from {item.child}] {LEAD.sub('> ', item.said.text)}"
     if is_named:
-        return f"[New message from {_name(item.said.user)}] {LEAD.sub('> ', item.said.text)}"
+        return f"{NAMED}{_name(item.said.user)}] {LEAD.sub('> ', item.said.text)}"
     return item.said.text
 
 

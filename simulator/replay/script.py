@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Final
 
+from ...actors.decisions.wording import NAMED
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry
 from ...journal.entries import Entry
@@ -100,6 +101,18 @@ class Script:
                     "which is not replayed",
                     "replay the session of the subagent (`steersman agents list`)",
                 )
+
+    @cached_property
+    def owner(self) -> str:
+        """The name of the person who ran it: whose messages the model read without a name."""
+        users = dict[str, str]()
+        for entry in (recorded.entry for recorded in self.entries):
+            if isinstance(entry, e.Queued):
+                users[entry.item] = entry.said.user
+            elif isinstance(entry, e.TurnStarted) and (user := users.get(entry.item)):
+                if not any(NAMED in message.text for message in entry.messages):
+                    return user
+        return ""
 
     @cached_property
     def tools(self) -> dict[str, tuple[bool, bool]]:

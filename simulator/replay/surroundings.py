@@ -65,6 +65,7 @@ class Surroundings(Value):
             price=profile.price,
             goals=profile.goals,
             agent=player.script.opened.agent,
+            owner=player.script.owner,
             helpers=profile.helpers,
             result_limits=profile.result_limits,
             outputs=str(self.outputs / record.id),

@@ -12,6 +12,8 @@ import pytest
 from support.driver import COMMAND, Gate, Place
 from support.model_server import Text, Tools
 
+from steersman.workflows.paths import login_name
+
 STRACE = shutil.which("strace")
 LIST = {"tool": "list", "arguments": {}}
 
@@ -139,6 +141,26 @@ def test_what_people_did_comes_at_its_place(place: Place, serve: Any, gate: Gate
     assert found["is_same"], found["difference"]
     without = place.run("sessions", "replay", chat.session)
     assert "if it was run with `--yes`" in without.stdout
+
+
+def test_whose_session_it_is_is_known_from_the_record(place: Place, serve: Any) -> None:
+    """Its owner has no name before a message, whichever way it came; another person has."""
+    server = serve(Text("Hello.", times=0))
+    chat = place.chat()
+    chat.wait("session_started")
+    for user in (login_name(), "ann"):
+        other = place.attach("last", "--user", user)
+        other.wait("session_started")
+        other.causes("good morning", "turn_ended", status="completed")
+        assert other.close() == 0
+    assert chat.close() == 0
+    said = [request.prompt for request in server.requests]
+    assert [text for text in said if "morning" in text] == [
+        "good morning",
+        "[New message from ann] good morning",
+    ]
+    found = replayed(place, chat.session)
+    assert found["is_same"], found["difference"]
 
 
 def test_another_sentence_and_another_model(place: Place, serve: Any) -> None:

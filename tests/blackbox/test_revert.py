@@ -157,7 +157,7 @@ def test_revert_the_last_file(place: Place, serve) -> None:
 def test_names_are_said_as_they_can_be_typed(place: Place, serve) -> None:
     """With spaces, quotes and bytes that are no text: each undoes its part of the revert."""
     names = ["a b", "it's", "b\\xffd", "plain"]
-    command = "touch 'a b' \"it's\" plain; python3 -c 'open(b\"b\\xffd\", \"w\")'"
+    command = 'touch \'a b\' "it\'s" plain; python3 -c \'open(b"b\\xffd", "w")\''
     serve(Tools([shell(command)]), Text("Fine."), rest=ALLOW)
     chat = place.chat()
     chat.completes("go")

@@ -39,7 +39,12 @@ def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
     whole = place.data("sessions", "diff", session, session)
     assert (whole["is_same"], whole["first"]) == (True, [None, None])
     assert whole["facts"][0]["files"] == {"a.txt": [1, 0]}
-    serve(WRITES, Text("Red."), Text("No."), rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n')
+    serve(
+        WRITES,
+        Text("Red."),
+        Text("No."),
+        rest='[permissions]\nrules = [{ tool = "*", do = "allow" }]\n',
+    )
     (place.folder / "a.txt").unlink()
     chat = place.chat("which colour?")
     chat.wait("turn_ended", status="completed")
