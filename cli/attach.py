@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..gateway.attached import AttachedHost, AttachedRun, AttachedSession
 from ..gateway.events.contract import Event, Stamp
-from ..gateway.home.home import find_session
+from ..gateway.home.home import find_in, find_session
 from ..gateway.home.trash import Trash
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.reach import SessionReach, open_there
@@ -173,9 +173,8 @@ def _attend(
 
 def _find(store: Store, name: str) -> SessionRow:
     """Find a session; `last` is the newest that a process has open. Raises `UsageError`."""
-    rows, owned = store.sessions(), store.owners()
-    row = find_session(rows, name)
-    live = [row for row in rows if row.session in owned]
+    row, owned = find_in(store, name), store.owners()
+    live = [row for row in store.sessions() if row.session in owned]
     if name != "last" or not any(row.seq and not row.parent for row in live):
         return row
     found = find_session(live, name)

@@ -254,7 +254,8 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         idle_waiter.wait(conversation, silence.look)
         conversation.leave()
         if not has_spoken:  # after what the session itself had to say
-            err.write(f"{NOTHING_SAID}\n")
+            way = f"steersman {host.says}"
+            err.write(f'Nothing was said: the input is empty. `{way} "MESSAGE"` says something.\n')
     return idle_waiter.code_of_one if options.message else idle_waiter.exit_code
 
 
@@ -289,9 +290,6 @@ class Silence:
 
 OWN = ("!", "\uff01")
 """What a shell command of one's own begins with."""
-
-
-NOTHING_SAID = 'Nothing was said: the input is empty. `steersman chat "MESSAGE"` says something.'
 
 
 def with_piped(message: str) -> str:

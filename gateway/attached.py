@@ -459,6 +459,11 @@ class AttachedHost:
         self.recall: Recall = lambda _session, _upto, _turn: ()
         self.attached: AttachedSession | None = None
 
+    @property
+    def says(self) -> str:
+        """The command that says one message, without it."""
+        return f"send {self.attached.session}" if self.attached is not None else "send last"
+
     def open(self, kind: type[Attached], session: str, owner: Owner, user: str) -> Attached:
         """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
         self._store = open_store(self.paths, read_only=True)

@@ -57,6 +57,7 @@ class Host:
     """One process's sessions, models and event bus; `store` is that of a home elsewhere."""
 
     is_cut_off = False  # from the program that runs the sessions: it is this one
+    says = "chat"  # the command that says one message
 
     def __init__(
         self,

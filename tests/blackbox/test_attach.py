@@ -169,6 +169,18 @@ def test_words_that_another_person_replaced_are_theirs(place: Place, serve, gate
 
 @pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_last_is_one_that_a_list_shows(place: Place, serve) -> None:
+    """What was opened without a word is passed over; an empty input is told the way to this session."""
+    serve(Text("Four."))
+    chat = place.chat()
+    chat.completes("count the stars")
+    place.run("chat", "--plain", said="")
+    ran = place.run("attach", "--plain", said="")
+    assert ran.returncode == 0
+    assert f'`steersman send {chat.session} "MESSAGE"` says something.' in ran.stderr
+    assert "is newer" not in ran.stderr
+
+
 def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:
     """With another user id every command that looks or speaks fails, and shows nothing."""
     serve(Text("The answer is forty-two."))
