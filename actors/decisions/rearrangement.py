@@ -212,7 +212,7 @@ def withdraw(record: QueueRecord, number: int | None) -> Decision:
     if item is None:
         return _missing(number) if number else refusal("Empty queue")
     if why := objection(item, "withdraw"):
-        return refusal(f"{why}: /stop ends it" if item.state == "running" else why)
+        return refusal(f"{why}: `/stop` ends it" if item.state == "running" else why)
     reply = answer(withdrawn=[item.number], text=item.text)
     return Decision(reply=reply, entries=(withdrawn(item),))
 

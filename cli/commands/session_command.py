@@ -223,8 +223,16 @@ _SLASH = lazy_pattern(
 
 One that is to be typed `there` is not meant.
 """
-_ALIKE = ("goal", "queue resume", "queue discard")
-"""Commands of the command line that are written by hand, and do the same."""
+_ALIKE = {
+    **dict.fromkeys(("goal", "queue resume", "queue discard"), ""),
+    "goal next": "goal set --next{rest} --session {session}",
+    "stop": "stop {session}",
+    "steer": "send {session}{rest} --as steer",
+}
+"""Slash commands whose form in the shell is written by hand and does the same, and that form.
+
+It is empty for one that is built as others are.
+"""
 _NAMES_ONE = lazy_pattern(r" (?:ID|[0-9a-f]{4,})\b")
 
 
@@ -242,7 +250,9 @@ def _in_shell(session: str, found: re.Match[str]) -> str:
     if declared is not None and found[4] and " " not in name and name not in EXCEPTIONS:
         command = " ".join(filter(None, ("sessions", name, session, verb, rest.strip())))
         return f"`steersman {command}`"
-    if " " not in own or (name in EXCEPTIONS and name not in _ALIKE):
+    if (form := _ALIKE.get(name)) and found[0].startswith("`"):
+        return f"`steersman {form.format(rest=rest, session=session)}`{behind}"
+    if " " not in own or form or (name in EXCEPTIONS and name not in _ALIKE):
         return found[0]
     has_option = family in ("goal", "queue") and not _NAMES_ONE.search(rest)
     command = f"{own}{rest}{f' --session {session}' if has_option else ''}"

@@ -145,7 +145,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
     fault = _gate_fault(client, commands or client.host.config.goals.gates)
     answer = client.ask(replace(order, gates=commands or None, fault=fault))
     if not answer.get("ok"):
-        return _refused(answer, " Or line it up: /goal next TEXT.")
+        return _refused(answer, " Or line it up: `/goal next TEXT`.")
     data = {**_view(client), **answer}
     if "place" in answer:
         text = f"In line as number {answer['place']}: {order.text[:SHOWN]}"

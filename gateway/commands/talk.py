@@ -169,7 +169,7 @@ def undo(client: SessionClient) -> Reply:
     answer = client.ask(m.TakeBack())
     if not answer.get("ok"):
         reason = answer.get("reason", "There is nothing to take back")
-        text = f"{reason}.\n/revert takes back changes of files."
+        text = f"{reason}.\n`/revert` takes back changes of files."
         return Reply(ok=False, data=answer, text=text)
     if key := answer.pop("key", ""):
         item = client.item_of(key)

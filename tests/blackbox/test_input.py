@@ -133,7 +133,7 @@ def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
     assert "`/stop`" in refused["hint"]
     chat.wait("turn_ended")
     undone = chat.ask("/undo")
-    assert undone["text"].endswith("/revert takes back changes of files.")
+    assert undone["text"].endswith("`/revert` takes back changes of files.")
     chat.send("/clear")
     assert "did you mean `/new`?" in chat.wait("rejected", text="/clear")["hint"]
     chat.causes("/nosuch:prompt now", "rejected", reason="unknown_command")

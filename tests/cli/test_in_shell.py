@@ -28,9 +28,12 @@ from steersman.gateway.commands.command import DECLARED
         ("`/mode` changes it", "`steersman sessions mode 5f` changes it"),
         (
             "`/answer q-t1.w1 ANSWER` answers it; `/steer TEXT` does not",
-            "`steersman sessions answer 5f q-t1.w1 ANSWER` answers it; `/steer TEXT` does not",
+            "`steersman sessions answer 5f q-t1.w1 ANSWER` answers it; "
+            "`steersman send 5f TEXT --as steer` does not",
         ),
-        ("Or line it up: /goal next TEXT.", "Or line it up: /goal next TEXT."),
+        ("Or: `/goal next TEXT`.", "Or: `steersman goal set --next TEXT --session 5f`."),
+        ("`/stop` ends it", "`steersman stop 5f` ends it"),
+        ("`/revert` brings all back", "`steersman sessions revert 5f` brings all back"),
         ("see /queue/resume, a/goal, ./goal and /goals", None),
     ],
 )
