@@ -372,7 +372,7 @@ def _goal_line(event: GoalView) -> str:
         case "cleared" if event["reason"] != "replaced":
             return f"Goal cleared: {text}"
         case "paused" if event["reason"] == "user":
-            rest = "A running turn may finish, then nothing runs until /goal resume."
+            rest = "Nothing more runs until /goal resume; a turn that runs now may finish."
             return f"Goal paused, {used} of {most} turns are used: {text}\n{rest}"
         case "paused":
             why = event["detail"] or REASONS.get(event["reason"] or "", event["reason"])

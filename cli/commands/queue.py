@@ -66,6 +66,7 @@ def queue_list(
     if row is None:
         return
     lines = [item_line(item) for item in data["items"]]
+    lines += [in_shell(line, row.session) for line in saved_queue.offered_lines(data["items"])]
     if data["state"] == "held" and lines:
         way = "/queue resume` in a chat on this session"
         way = f"steersman run --resume {row.session}`" if row.workflow else way

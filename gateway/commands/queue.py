@@ -47,7 +47,7 @@ def list_queue(
         return saved_queue.saved_list(found)
     if not items:
         return Reply(data=data, text=_nothing_waits(client))
-    lines = [_line(item) for item in items]
+    lines = [item_line(item) for item in items]
     waiting = [item for item in items if item["state"] not in ("running", "offered")]
     if data["state"] == "held" and waiting:
         free = {item["number"] for item in waiting if _is_free(item)}
@@ -63,13 +63,6 @@ def list_queue(
 def _is_free(item: Mapping[str, Any]) -> bool:
     """Whether a message runs by itself, as one that came after the queue was held."""
     return item["state"] == "pending" and not item.get("held")
-
-
-def _line(item: Mapping[str, Any]) -> str:
-    line = item_line(item)
-    if item.get("answer") not in (None, item["text"]):
-        line += f" -> {item['answer']}"
-    return line
 
 
 @queue.verb("add", "Add a message; it waits for its turn.")
@@ -165,7 +158,7 @@ def _set_aside(aside: list[ItemRecord], *, is_first: bool = True) -> str:
     more = f" `/queue resume N` does for {', '.join(others)}." if others else ""
     lines = [f"{how} runs #{newest.number} again, which a message replaced{its}.{more}"]
     lines += [
-        _line(item_view(item, is_held=False)) for item in aside if item.for_turn == newest.turn
+        item_line(item_view(item, is_held=False)) for item in aside if item.for_turn == newest.turn
     ]
     return "\n".join(lines)
 

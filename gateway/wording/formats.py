@@ -155,10 +155,12 @@ def item_line(item: Mapping[str, Any]) -> str:
     """Write a queue item on one line.
 
     `#1 [RUNNING]: TEXT (file 23/50)`, `#2 [STEERING] → turn t4: TEXT`, `#3 [PENDING] (being
-    edited): TEXT`, `#4 [INTERRUPTED]: TEXT (reverted)`.
+    edited): TEXT`, `#4 [INTERRUPTED]: TEXT (reverted)`, `#5 [OFFERED]: TEXT -> ANSWER`.
     """
     text = shortened(" ".join(item["text"].split())) + progress_text(item["progress"])
     text += " (reverted)" if item.get("reverted") else ""
+    if (answer := item.get("answer")) not in (None, item["text"]):
+        text += f" -> {shortened(' '.join(answer.split()))}"
     edited = " (being edited)" if item.get("edited") else ""
     by = f" from {who}" if (who := sender(item.get("user", ""))) else ""
     return f"#{item['number']} {_item_state(item)}{edited}{by}: {text}"

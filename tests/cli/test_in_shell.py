@@ -32,6 +32,10 @@ from steersman.gateway.commands.command import DECLARED
             "`steersman send 5f TEXT --as steer` does not",
         ),
         ("Or: `/goal next TEXT`.", "Or: `steersman goal set --next TEXT --session 5f`."),
+        (
+            "`/queue steer 2` hands #2 over",
+            "`steersman queue steer 2 --session 5f` hands #2 over",
+        ),
         ("`/stop` ends it", "`steersman stop 5f` ends it"),
         ("`/revert` brings all back", "`steersman sessions revert 5f` brings all back"),
         ("see /queue/resume, a/goal, ./goal and /goals", None),

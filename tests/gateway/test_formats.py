@@ -23,6 +23,8 @@ DONE = {"done": 23, "total": 50, "unit": "file"}
         ({"state": "pending", "user": "ann"}, "#2 [PENDING] from ann: use tabs"),
         ({"state": "pending", "user": login_name()}, "#2 [PENDING]: use tabs"),
         ({"state": "offered"}, "#2 [OFFERED]: use tabs"),
+        ({"state": "offered", "answer": "use\ntabs"}, "#2 [OFFERED]: use tabs"),
+        ({"state": "offered", "answer": "no,\nnot"}, "#2 [OFFERED]: use tabs -> no, not"),
         ({"state": "offered", "wants": "steer"}, "#2 [STEERING] → when answered: use tabs"),
         ({"state": "offered", "stopped": True, "wants": "steer"}, "#2 [INTERRUPTED]: use tabs"),
     ],
