@@ -71,6 +71,14 @@ def limit(
     return host.upkeep
 
 
+def keep_within_budget(upkeep: Upkeep) -> None:
+    """Have the copies looked at, and wait for that."""
+    upkeep.keep_within_budget()
+    for thread in threading.enumerate():
+        if thread.name == "steersman-storage-limit":
+            thread.join()
+
+
 def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None:
     """Those of all others go to the trash, with a notice; days later they go, not at the next start."""
     store = home(tmp_path, row("cut", interrupted=1), row("live"), row("over"))
@@ -79,11 +87,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
 
     def start(day: float) -> None:
         Trash(tmp_path).note_start(day * DAY)
-        budget = limit(tmp_path, store, said)
-        budget.keep_within_budget()
-        for thread in threading.enumerate():
-            if thread.name == "steersman-storage-limit":
-                thread.join()
+        keep_within_budget(limit(tmp_path, store, said))
 
     start(1)
     told = said.get(timeout=seconds(10.0))
@@ -100,11 +104,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
 def test_a_downloaded_folder_deletes_no_copies(tmp_path: Path) -> None:
     """Its limit does not count, so what is kept of other folders stays."""
     said: SimpleQueue[str] = SimpleQueue()
-    budget = limit(tmp_path, home(tmp_path, row("over")), said, "steersman.toml")
-    budget.keep_within_budget()
-    for thread in threading.enumerate():
-        if thread.name == "steersman-storage-limit":
-            thread.join()
+    keep_within_budget(limit(tmp_path, home(tmp_path, row("over")), said, "steersman.toml"))
     assert (left(tmp_path), said.empty()) == ({"over"}, True)
 
 

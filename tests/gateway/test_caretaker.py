@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from gateway.conftest import Begin
+from gateway.conftest import Begin, replied
 
 from steersman.gateway.host.host import Host
 from steersman.journal.codec import decode_entry
@@ -52,8 +52,7 @@ def test_nothing_can_be_started(left: tuple[Host, str], command: str) -> None:
     host, session = left
     conversation = host.tend(session)
     conversation.say("one")
-    reply = conversation.say(command)
-    assert reply is not None
+    reply = replied(conversation, command)
     assert (reply.ok, "chat --resume" in reply.text) == (False, True)
     assert texts(host, session) == ["one"]
 
@@ -79,7 +78,5 @@ def test_an_import_is_whole_or_nothing(left: tuple[Host, str], tmp_path: Path) -
     for count, is_ok in ((4, False), (3, True)):
         items = "".join(f'[[items]]\ncontent = "{n}"\n' for n in range(count))
         (tmp_path / "queue.toml").write_text(items)
-        reply = conversation.say(f"/queue import {tmp_path}/queue.toml")
-        assert reply is not None
-        assert reply.ok is is_ok
+        assert replied(conversation, f"/queue import {tmp_path}/queue.toml").ok is is_ok
         assert texts(host, session) == (["here", "0", "1", "2"] if is_ok else ["here"])

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.conftest import Begin
+from gateway.conftest import replied
 
 import steersman
+from steersman.gateway.client import SessionClient
 from steersman.gateway.commands.agents import draw_agents, wrap_up_agent
 from steersman.gateway.commands.command import CommandCall
 from steersman.gateway.commands.goal import goal
@@ -132,24 +133,19 @@ async def test_a_programs_own_tool_may_be_allowed(tmp_path: Path) -> None:
         session = await runtime.start(agent, folder=tmp_path)
         conversation = runtime._host.conversation(session.id)
         allowed, refused = [
-            await asyncio.to_thread(conversation.say, f"/permissions allow {name} *")
+            await asyncio.to_thread(replied, conversation, f"/permissions allow {name} *")
             for name in ("shout", "shut")
         ]
-    assert allowed is not None
     assert (allowed.ok, allowed.data) == (True, {"tool": "shout", "match": "*"})
-    assert refused is not None
     assert (refused.ok, "`shut`" in refused.text, "shout" in refused.text) == (False, True, True)
 
 
-def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
+def test_calls_and_lines_do_the_same(conversation: SessionClient, tmp_path: Path) -> None:
     """What a call does, a line sees: permissions, a subagent that is not there, a file."""
-    conversation = begin().begin(tmp_path / "project")
-    assert conversation.say('/permissions allow shell "git *"').ok  # type: ignore[union-attr]
-    misspelt = conversation.say("/permissions allow shel *")
-    assert misspelt is not None
+    assert replied(conversation, '/permissions allow shell "git *"').ok
+    misspelt = replied(conversation, "/permissions allow shel *")
     assert misspelt.text.startswith("There is no tool `shel`; there are read, ")
-    listed = conversation.say("/permissions list")
-    assert listed is not None
+    listed = replied(conversation, "/permissions list")
     assert [row["match"] for row in listed.data["allowed"]] == ["git *"]
     gone = conversation.run(wrap_up_agent("kid"))
     assert (gone is not None and gone.ok) is False
@@ -158,9 +154,8 @@ def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
     assert written.ok
     assert (tmp_path / "project" / "queue.toml").exists()
     for shorter, longer in (("/agents", "/agents list"), ("/goal", "/goal status")):
-        assert conversation.say(shorter) == conversation.say(longer)
-    helped = conversation.say("/help queue edit")
-    assert helped is not None
+        assert replied(conversation, shorter) == replied(conversation, longer)
+    helped = replied(conversation, "/help queue edit")
     assert [command["name"] for command in helped.data["commands"]] == ["queue edit"]
 
 

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from steersman.gateway.host.host import Host
 from steersman.gateway.reach import SessionReach
 from steersman.gateway.remote import ControlConnection
 from steersman.gateway.remote_session import RemoteSession
-from steersman.journal.sqlite import SqliteStore
+from steersman.journal.folder import PrivateFolder
 from steersman.machines import protocol as m
 from steersman.machines.errors import UnknownSession
 
@@ -35,29 +35,20 @@ def socket_of(host: Host) -> Path:
 
 
 @contextmanager
-def address(path: Path) -> Iterator[str]:
-    """Give a socket's address, however deep its folder lies: the kernel takes 107 bytes of it."""
-    folder = os.open(path.parent, os.O_PATH)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
-
-
-@contextmanager
-def connected(host: Host) -> Iterator[socket.socket]:
-    """Give a connection to a host's socket."""
+def connected(conversation: SessionClient) -> Iterator[socket.socket]:
+    """Give a connection to the socket of the host that has a session."""
+    path = socket_of(conversation.host)
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(seconds(WAIT))
-        with address(socket_of(host)) as where:
-            client.connect(where)
+        with closing(PrivateFolder.open(path.parent, create=False)) as folder:
+            client.connect(folder.address(path.name))
         yield client
 
 
 @contextmanager
-def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
+def talking(conversation: SessionClient) -> Iterator[Callable[[bytes], dict[str, Any]]]:
     """Give a way to send one raw line and read one answer."""
-    with connected(host) as client, client.makefile("rb") as answers:
+    with connected(conversation) as client, client.makefile("rb") as answers:
 
         def talk(line: bytes) -> dict[str, Any]:
             client.sendall(line + b"\n")
@@ -67,14 +58,12 @@ def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
         yield talk
 
 
-def remote_of(host: Host, conversation: SessionClient) -> RemoteSession:
+def remote_of(conversation: SessionClient) -> RemoteSession:
     """Connect as another process would."""
-    store = host.store
-    assert isinstance(store, SqliteStore)
-    owner = store.owner(conversation.session)
+    host = conversation.host
+    owner = host.store.owner(conversation.session)
     assert owner is not None
-    reach = SessionReach(host.paths, os.environ, store)
-    return reach.remote(conversation.session, owner)
+    return SessionReach(host.paths, os.environ, host.store).remote(conversation.session, owner)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +82,9 @@ def remote_of(host: Host, conversation: SessionClient) -> RemoteSession:
         (b'{"id": 1, "method": "subscribe", "params": {"session": "nope"}}', -32001, "`nope`"),
     ],
 )
-def test_senseless_requests(begin: Begin, line: bytes, code: int, text: str) -> None:
+def test_senseless_requests(conversation: SessionClient, line: bytes, code: int, text: str) -> None:
     """Each line that is no request is answered with why, and the next one is served."""
-    host = begin()
-    conversation = host.begin(host.paths.config.parent / "project")
-    with talking(host) as talk:
+    with talking(conversation) as talk:
         error = talk(line)["error"]
         assert (error["code"], text in error["message"]) == (code, True), error
         assert talk(b'{"id": 2, "method": "sessions"}')["result"] == [conversation.session]
@@ -107,12 +94,10 @@ def test_senseless_requests(begin: Begin, line: bytes, code: int, text: str) -> 
     "error", [TypeError("x"), RuntimeError("x"), OSError("x"), AssertionError()]
 )
 def test_a_request_is_answered_whatever_fails(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch, error: Exception
+    conversation: SessionClient, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """A mistake of ours is an answer with the request's id, without the trace; the next one is served."""
-    host = begin()
-    conversation = host.begin(host.paths.config.parent / "project")
-    with monkeypatch.context() as planted, talking(host) as talk:
+    with monkeypatch.context() as planted, talking(conversation) as talk:
 
         async def fail(*_: object) -> None:
             raise error
@@ -125,34 +110,28 @@ def test_a_request_is_answered_whatever_fails(
         assert talk(b'{"id": 8, "method": "sessions"}')["result"] == [conversation.session]
 
 
-def test_a_line_without_end_is_cut_off(begin: Begin) -> None:
+def test_a_line_without_end_is_cut_off(conversation: SessionClient) -> None:
     """More than the limit in one line is refused, and that client is gone; others are served."""
-    host = begin()
-    host.begin(host.paths.config.parent / "project")
-    with connected(host) as client:
+    with connected(conversation) as client:
         block = b"x" * 65536
-        try:
+        with suppress(OSError):  # it was cut off while we were still at it
             for _ in range(2 * LINE_LIMIT // len(block) + 1):
                 client.sendall(block)
-        except OSError:
-            pass  # it was cut off while we were still at it
-    with talking(host) as talk:
+    with talking(conversation) as talk:
         assert "result" in talk(b'{"id": 2, "method": "sessions"}')
 
 
-def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
+def test_a_client_that_never_reads_is_cut_off(conversation: SessionClient) -> None:
     """A subscriber that reads nothing is dropped when its buffer is full; the session goes on."""
-    host = begin()
-    conversation = host.begin(host.paths.config.parent / "project")
     number = UNREAD_LIMIT // 1_000_000 + 6
-    with connected(host) as client:
+    with connected(conversation) as client:
         params = json.dumps({"session": conversation.session})
         client.sendall(f'{{"id": 1, "method": "subscribe", "params": {params}}}\n'.encode())
         with client.makefile("rb") as heard:
             assert b"ok" in heard.readline()
             for _ in range(number):
                 conversation.publisher.notice("x" * 1_000_000)
-            other = remote_of(host, conversation)
+            other = remote_of(conversation)
             assert other.call("queue")["items"] == []
             other.close()
             try:
@@ -169,7 +148,7 @@ def test_a_hundred_clients_at_once(begin: Begin) -> None:
     receipts: list[dict[str, Any]] = []
 
     def say(n: int) -> None:
-        remote = remote_of(host, conversation)
+        remote = remote_of(conversation)
         receipts.append(remote.call("say", text=f"message {n}", **{"as": "queue"}))
         remote.close()
 
@@ -183,11 +162,9 @@ def test_a_hundred_clients_at_once(begin: Begin) -> None:
     assert len({receipt["id"] for receipt in receipts}) == 100
 
 
-def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
+def test_a_command_is_answered_with_its_result(conversation: SessionClient) -> None:
     """Slash commands said from elsewhere go through the one registry."""
-    host = begin()
-    conversation = host.begin(host.paths.config.parent / "project")
-    remote = remote_of(host, conversation)
+    remote = remote_of(conversation)
     result = remote.call("say", text="/queue list", client_id="mine")
     assert (result["type"], result["ok"], result["client_id"]) == ("result", True, "mine")
     assert result["data"] == {"session": conversation.session, "state": "open", "items": []}
@@ -195,35 +172,29 @@ def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
 
 
 @pytest.mark.parametrize("number", ["[]", "{}", '"x"', "true", "1.5", "Infinity"])
-def test_only_a_number_names_a_message(begin: Begin, number: str) -> None:
+def test_only_a_number_names_a_message(conversation: SessionClient, number: str) -> None:
     """Whatever else stands there is no request, for `edit` and for the items of `run`."""
-    host = begin()
-    session = host.begin(host.paths.config.parent / "project").session
-    with talking(host) as talk:
+    with talking(conversation) as talk:
         for method, more in (
             ("edit", f'"number": {number}'),
             ("run", f'"again": [["a", {number}]]'),
         ):
-            params = f'{{"session": "{session}", {more}}}'
+            params = f'{{"session": "{conversation.session}", {more}}}'
             answer = talk(f'{{"id": 1, "method": "{method}", "params": {params}}}'.encode())
             assert answer["error"]["message"] == "not a request: not a whole number"
 
 
-def test_a_conversation_is_not_continued_as_a_run(begin: Begin) -> None:
+def test_a_conversation_is_not_continued_as_a_run(conversation: SessionClient) -> None:
     """A request to continue a session that is no run is refused in words."""
-    host = begin()
-    conversation = host.begin(host.paths.config.parent / "project")
-    with talking(host) as talk:
+    with talking(conversation) as talk:
         params = {"session": conversation.session, "again": [["a", 0]]}
         error = talk(json.dumps({"id": 1, "method": "run", "params": params}).encode())["error"]
         assert error["message"].startswith(f"session `{conversation.session}` is no run")
         assert talk(b'{"id": 2, "method": "sessions"}')["result"] == [conversation.session]
 
 
-def test_an_edit_ends_with_its_client(begin: Begin) -> None:
+def test_an_edit_ends_with_its_client(conversation: SessionClient) -> None:
     """A message that a client edits is marked, until the client says so or hangs up."""
-    host = begin()
-    conversation = host.begin(host.paths.config.parent / "project")
     items = (m.ImportedItem(said=m.Said(text="one")), m.ImportedItem(said=m.Said(text="two")))
     assert conversation.ask(m.QueueImport(items=items))["ok"]
     is_over = threading.Event()
@@ -232,12 +203,12 @@ def test_an_edit_ends_with_its_client(begin: Begin) -> None:
         if event["type"] == "queue" and not any(item.get("edited") for item in event["items"]):
             is_over.set()
 
-    remote = remote_of(host, conversation)
+    remote = remote_of(conversation)
     for number in (1, 2):
         remote.call("edit", number=number)
         marked = [item["number"] for item in conversation.queue()["items"] if item.get("edited")]
         assert marked == [number]
-    host.event_bus.subscribe(hear)
+    conversation.host.event_bus.subscribe(hear)
     remote.close()
     assert is_over.wait(seconds(WAIT))
 
@@ -272,11 +243,9 @@ def test_an_owner_that_has_ended_is_not_called_silent() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_another_user_gets_nothing(begin: Begin, tmp_path: Path) -> None:
+def test_another_user_gets_nothing(conversation: SessionClient, tmp_path: Path) -> None:
     """Another user is refused by the folder's mode and, if the folder is open, by the peer's id."""
-    host = begin()
-    host.begin(host.paths.config.parent / "project")
-    path = socket_of(host)
+    path = socket_of(conversation.host)
     code = (
         "import socket, sys\n"
         "client = socket.socket(socket.AF_UNIX)\n"

@@ -4,29 +4,28 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gateway.conftest import Begin
+from gateway.conftest import Begin, awaited, replied
 from pykka import ThreadingActor
 from support.patience import seconds
 
+from steersman.gateway.client import SessionClient
 from steersman.gateway.events.contract import Event
 
 
-def test_a_session_that_is_about_to_be_let_go_is_not_open(begin: Begin, tmp_path: Path) -> None:
+def test_a_session_that_is_about_to_be_let_go_is_not_open(conversation: SessionClient) -> None:
     """Its actor has ended and it is still listed: words are given back, a command answers."""
-    host = begin()
-    talk = host.begin(tmp_path / "project")
-    live = host.runtime.sessions[talk.session]
+    host = conversation.host
+    live = host.runtime.sessions[conversation.session]
     heard: list[Event] = []
     host.event_bus.subscribe(heard.append)
     actor, live.ref = live.ref, ThreadingActor.start()
     live.ref.stop(block=True)
 
-    talk.say("hello")
-    queue = talk.say("/queue")
+    conversation.say("hello")
+    queue = replied(conversation, "/queue")
     live.ref = actor
 
     assert [event["text"] for event in heard if event["type"] == "rejected"] == ["hello"]
-    assert queue is not None
     assert (queue.ok, "is finalized" in queue.text) == (False, True)
 
 
@@ -66,11 +65,9 @@ def test_leaving_needs_no_thread_for_each_subagent(begin: Begin, tmp_path: Path)
     host.runtime.loop.call_soon_threadsafe(
         host.runtime.loop.set_default_executor, ThreadPoolExecutor(1)
     )
-    ended = threading.Event()
-    host.event_bus.subscribe(lambda one: ended.set() if one["type"] == "child_ended" else None)
     talk = host.begin(tmp_path / "project")
-    talk.say("go")
-    assert ended.wait(seconds(10))
+    with awaited(talk, "child_ended"):
+        talk.say("go")
 
     leaving = threading.Thread(target=talk.leave, daemon=True)
     leaving.start()

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.conftest import Begin
+from gateway.conftest import Begin, awaited
 from msgspec.structs import replace
 from support.patience import seconds
 
+from steersman.gateway.client import SessionClient
 from steersman.gateway.views.dump import dump_session
 from steersman.gateway.views.tree import draw_dump
 from steersman.machines import protocol as m
@@ -33,22 +34,18 @@ def test_live_and_stored_dumps_agree(begin: Begin, tmp_path: Path, moment: str) 
     """At the same entry each field is the same, but for what actors say of themselves."""
     if moment != "idle":
         (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')
-    host = begin()
-    came = {name: threading.Event() for name in ("turn_started", "turn_ended", "stopped")}
-    host.event_bus.subscribe(lambda event: came.get(event["type"], threading.Event()).set())
-    conversation = host.begin(tmp_path)
-    conversation.say("work")
-    assert came["turn_started"].wait(seconds(20))
-    if moment == "idle":
-        assert came["turn_ended"].wait(seconds(20))
-    else:
+    conversation = begin().begin(tmp_path)
+    with awaited(conversation, "turn_ended" if moment == "idle" else "turn_started"):
+        conversation.say("work")
+    if moment != "idle":
         conversation.say("later", "queue")
     if moment == "held":
-        conversation.say("/stop")
-        assert came["stopped"].wait(seconds(20))
+        with awaited(conversation, "stopped"):
+            conversation.say("/stop")
     live = conversation.view.inspect()
-    (row,) = host.store.sessions()
-    stored = conversation.view.redacted(dump_session(host.store, replace(row, seq=live["seq"])))
+    store = conversation.store
+    (row,) = store.sessions()
+    stored = conversation.view.redacted(dump_session(store, replace(row, seq=live["seq"])))
     assert bare(live) == bare(stored)
     assert live["queue"]["state"] == ("held" if moment == "held" else "open")
     assert set(live["actors"]) == {"children", "session", "queue", "turn"}
@@ -92,11 +89,9 @@ def test_a_difference_to_the_journal_is_shown(
     assert "journal: nothing" in tree
 
 
-def test_an_actor_says_how_often_it_was_restarted(begin: Begin, tmp_path: Path) -> None:
+def test_an_actor_says_how_often_it_was_restarted(conversation: SessionClient) -> None:
     """A killed actor is restarted, and its dump shows the restart and its last message."""
-    host = begin()
-    conversation = host.begin(tmp_path)
-    ref = host.runtime.sessions[conversation.session].ref
+    ref = conversation.host.runtime.sessions[conversation.session].ref
     assert ref is not None
     session: Any = ref.actor_inbox
     session.owner.children["queue"].ref.tell(m.Kill(incarnation=0))

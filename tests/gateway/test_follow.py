@@ -1,14 +1,12 @@
 """A session is followed without a gap, and nothing twice; what waits for its reader is bounded."""
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, cast
 
 import pytest
-from gateway.conftest import Begin
-from support.patience import seconds
+from gateway.conftest import awaited
 
 from steersman.gateway.client import SessionClient
 from steersman.gateway.events.contract import Event
@@ -82,20 +80,14 @@ class Broken(SessionReach):
         return lambda: None
 
 
-def said(host: Host) -> tuple[SessionClient, list[Event]]:
+def said(conversation: SessionClient) -> list[Event]:
     """Have two short turns, and return the events of their journal."""
-    conversation = host.begin(host.paths.config.parent / "project")
     for text in ("one", "two"):
-        ended = threading.Event()
-        leave = host.event_bus.subscribe(
-            lambda event, ended=ended: ended.set() if event["type"] == "turn_ended" else None
-        )
-        conversation.say(text)
-        assert ended.wait(seconds(20))
-        leave()
+        with awaited(conversation, "turn_ended"):
+            conversation.say(text)
     conversation.settle()
-    read = pages(host.store, conversation.session, 0)
-    return conversation, [cast("Event", event.data) for _, page in read for event in page]
+    read = pages(conversation.store, conversation.session, 0)
+    return [cast("Event", event.data) for _, page in read for event in page]
 
 
 async def read(follower: Follower, last: int) -> list[Event]:
@@ -110,22 +102,22 @@ async def read(follower: Follower, last: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("after", [0, 3])
-async def test_a_reader_that_loses_its_place_misses_nothing(begin: Begin, after: int) -> None:
+async def test_a_reader_that_loses_its_place_misses_nothing(
+    conversation: SessionClient, after: int
+) -> None:
     """Where its owner breaks off, and where too much waits, it goes on with the next entry."""
-    host = begin()
-    conversation, events = said(host)
+    events = said(conversation)
     numbers = [event["seq"] for event in events]
     cut = next(seq for seq in numbers if seq and numbers.count(seq) > 1 and seq > 3)
-    reach = Broken(host, events, cut)
+    reach = Broken(conversation.host, events, cut)
     found = await read(Follower(reach, conversation.session, after), numbers[-1] or 0)
     assert reach.joined == 3
     assert found == [event for event in events if (event["seq"] or 0) > after]
 
 
-async def test_a_session_here_is_followed_in_whole_entries(begin: Begin) -> None:
+async def test_a_session_here_is_followed_in_whole_entries(conversation: SessionClient) -> None:
     """The journal and what happens are each event once; a reader is told of whole entries."""
-    host = begin()
-    conversation, events = said(host)
+    host, events = conversation.host, said(conversation)
     reach = SessionReach(host.paths, {}, host.store, lambda _: host)
     seen, told = list[int](), list[Event]()
     follower = Follower(reach, conversation.session, 0)

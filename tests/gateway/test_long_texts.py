@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from gateway.conftest import Begin
+from gateway.conftest import Begin, awaited
 from support.nightly import daily
-from support.patience import seconds
 
 from steersman.gateway.control import Requests
 
@@ -57,10 +55,8 @@ def test_the_loop_is_free(begin: Begin, tmp_path: Path, name: str) -> None:
     (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')
     host = begin()
     conversation = host.begin(tmp_path / "project")
-    started = threading.Event()
-    host.event_bus.subscribe(lambda event: event["type"] == "turn_started" and started.set())
-    conversation.say("work")
-    assert started.wait(seconds(20))
+    with awaited(conversation, "turn_started"):
+        conversation.say("work")
     turns = 0
 
     async def beat() -> None:

@@ -5,16 +5,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway.conftest import Begin
-from support.patience import seconds
+from gateway.conftest import Begin, awaited
 
 from steersman.gateway.client import SessionClient
-from steersman.gateway.host.host import Host
 from steersman.ports.models import scripted
 from steersman.workflows.flow.check import Surroundings, check_file
 
@@ -96,20 +93,6 @@ class Stops:
         self.worst[place] = max(took)
 
 
-@contextmanager
-def ended(host: Host, conversation: SessionClient) -> Iterator[None]:
-    """Wait at the end until the session's turn is over, however."""
-    over = threading.Event()
-
-    def hear(event: dict[str, Any]) -> None:
-        if event.get("session") == conversation.session and event["type"] == "turn_ended":
-            over.set()
-
-    host.event_bus.subscribe(hear)
-    yield
-    assert over.wait(seconds(60)), "the turn does not end"
-
-
 @pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", TEXTS)
@@ -127,7 +110,7 @@ def test_a_stop_elsewhere_is_quick(
 
     def say(said: str, folder: Path = project) -> None:
         conversation = host.begin(folder)
-        with ended(host, conversation):
+        with awaited(conversation, "turn_ended"):
             conversation.say(said)
 
     for place in ("answer", "output", "read", "search", "command", "written", "edited"):

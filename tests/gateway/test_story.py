@@ -7,10 +7,17 @@ from typing import get_args
 from gateway.conftest import Begin
 from msgspec import structs
 
-from steersman.gateway.views.story import _PLAIN, story_of
+from steersman.gateway.client import SessionClient
+from steersman.gateway.views.story import _PLAIN, StoryView, story_of
 from steersman.gateway.wording.redaction import Redactor
 from steersman.journal.codec import kind_of
 from steersman.journal.entries import Entry
+
+
+def story_of_last(talk: SessionClient) -> StoryView:
+    """Tell of the last message of a session, after all that was said."""
+    row = talk.store.load(talk.record().id).row
+    return story_of(talk.store, row, "last", Redactor({}), is_owned=True)[0]
 
 
 def test_a_message_that_was_held(begin: Begin, tmp_path: Path) -> None:
@@ -22,16 +29,12 @@ def test_a_message_that_was_held(begin: Begin, tmp_path: Path) -> None:
     talk.say("later", "queue")
     talk.say("/queue hold")
     talk.say("/queue resume")
-    talk.record()
-    row = host.store.load(talk.session).row
 
-    story, _ = story_of(host.store, row, "last", Redactor({}), is_owned=True)
+    story = story_of_last(talk)
 
     assert [hop["kind"] for hop in story["hops"]] == ["queued", "queue_held", "queue_released"]
     talk.say("/queue edit 2 sooner")
-    talk.record()
-    row = host.store.load(talk.session).row
-    story, _ = story_of(host.store, row, "last", Redactor({}), is_owned=True)
+    story = story_of_last(talk)
     assert (story["message"]["text"], story["hops"][-1]["text"]) == ("sooner", 'edited: "sooner"')
 
 
