@@ -22,13 +22,13 @@ from steersman.simulator.session import SimulationPlan
 ROWS = [row for row in DEFAULT_DISPOSITIONS.rows if row.action is not Action.COMMAND]
 
 
-def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedProgram:
-    """Start a program whose events are recorded, with a first message at work."""
+def program(chances: Chances, **settings: Any) -> tuple[SimulatedProgram, list[Event]]:
+    """Start a program with a first message at work; return its events, too."""
     plan = SimulationPlan(policy=Policy(**settings), chances=chances, haste=0.0, longest_batch=1)
-    made = SimulatedProgram(plan, Random(7), session_first)
+    made, heard = SimulatedProgram(plan, Random(7), session_first), list[Event]()
     made.environment.observers = (EventPublisher("s1", heard.append, lambda: 0.0),)
     say(made, "work", client_id="c1")
-    return made
+    return made, heard
 
 
 def session_first(names: Sequence[str]) -> int:
@@ -46,22 +46,11 @@ def answer(heard: list[Event], client_id: str) -> Event:
 @pytest.mark.parametrize("intent", [Intent.INTERRUPT_BARE, Intent.CONVERSE])
 def test_each_row_is_acknowledged_as_it_says(row: DispositionRow, intent: Intent) -> None:
     """With this row for everything, its acknowledgement, with its words, is what a listener gets."""
-    heard: list[Event] = []
-    made = program(heard, TALK)
+    made, heard = program(TALK)
     run(made, lambda: row.action is not Action.RUN and bool(made.ports.models))
     space = DEFAULT_DISPOSITIONS.space
     made.environment.dispositions = Table("one row", space, (replace(row, when={}),))
-    then = "" if intent is Intent.INTERRUPT_BARE else "exit now"
-    kind: Any = "interrupt" if intent is Intent.INTERRUPT_BARE else "normal"
-    made.say(
-        m.UserMessage(
-            type=kind,
-            said=m.Said(text="exit now", client_id="c2"),
-            intent=intent,
-            matched="exit",
-            then=then,
-        )
-    )
+    say(made, "exit now", intent, "c2", "exit")
     run(made)
     told = answer(heard, "c2")
     if row.action is Action.REFUSE:
@@ -86,8 +75,7 @@ def test_a_word_is_named_only_where_it_decided(
     intent: Intent, matched: str, settings: dict[str, Any], decided: str | None
 ) -> None:
     """A word that changed nothing about how its message was taken is not the one that matched."""
-    heard: list[Event] = []
-    made = program(heard, TALK, **settings)
+    made, heard = program(TALK, **settings)
     run(made, lambda: bool(made.ports.models))
     kind: Any = "steer" if intent is Intent.STEER_WORD else "interrupt"
     made.say(
@@ -101,8 +89,7 @@ def test_a_word_is_named_only_where_it_decided(
 
 def test_at_rest_no_word_decides() -> None:
     """With nothing running every message is a turn, whatever its words."""
-    heard: list[Event] = []
-    made = program(heard, TALK)
+    made, heard = program(TALK)
     run(made)
     say(made, "stop it", Intent.INTERRUPT_BARE, "c2", "stop")
     run(made)
@@ -112,8 +99,7 @@ def test_at_rest_no_word_decides() -> None:
 
 def test_a_stop_that_comes_again_says_so() -> None:
     """While the turn is being stopped a second bare word is answered: already stopping."""
-    heard: list[Event] = []
-    made = program(heard, TOOLS)
+    made, heard = program(TOOLS)
     run(made, lambda: bool(made.ports.tools))
     for key in ("c2", "c3"):
         say(made, "stop", Intent.INTERRUPT_BARE, key)
@@ -125,8 +111,7 @@ def test_a_stop_that_comes_again_says_so() -> None:
 
 def test_a_steer_behind_the_last_answer_enters() -> None:
     """A steer that comes while the last answer is on its way to the turn enters that turn."""
-    heard: list[Event] = []
-    made = program(heard, TALK)
+    made, heard = program(TALK)
     run(made, lambda: bool(made.ports.models))
     run(made, lambda: not made.ports.models)  # the answer is in the turn's mailbox
     say(made, "use tabs", Intent.EXPLICIT_STEER, "c2")
@@ -138,8 +123,7 @@ def test_a_steer_behind_the_last_answer_enters() -> None:
 
 def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     """A stop that waits for a tool carries the same acknowledgement as one that does not."""
-    heard: list[Event] = []
-    made = program(heard, TOOLS, interrupt_at="boundary")
+    made, heard = program(TOOLS, interrupt_at="boundary")
     run(made, lambda: bool(made.ports.tools))
     say(made, "stop", Intent.INTERRUPT_BARE, "c2", "stop")
     run(made)
