@@ -91,8 +91,7 @@ class ControlConnection:
         while True:
             answer = self._read()
             if answer.get("id") == self._made:
-                break
-        return result_of(answer)
+                return result_of(answer)
 
     def events(self) -> tuple[int, Iterator[list[Event]]]:
         """Subscribe; return the newest entry that was told of, and what follows until the owner closes.
@@ -111,14 +110,11 @@ class ControlConnection:
                 message = self._read()
             except StoreError:
                 return
-            match message.get("method"):
-                case "event":
-                    events.append(message["params"])
-                case "told":
-                    yield events
-                    events = []
-                case _:
-                    pass
+            if message.get("method") == "event":
+                events.append(message["params"])
+            elif message.get("method") == "told":
+                yield events
+                events = []
 
     def close(self) -> None:
         """Close the connection; a reader in another thread returns."""

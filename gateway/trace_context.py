@@ -74,14 +74,11 @@ class TurnContexts:
         """Follow a session by its next entry."""
         if not is_child:  # the place of a child is known from its parent, if that started it here
             self._places.setdefault(session, SessionTraces(session=session))
-        match entry:
-            case e.TurnStarted():
-                self._turns[session] = entry.turn
-            case e.TurnEnded() | e.Stopped() | e.Recovered() | e.SessionSuspended():
-                self._turns.pop(session, None)
-            case e.ChildStarted() if session in self._places:
-                self._places[entry.session] = self._places[session].of_child(entry)
-                while len(self._places) > _PLACES:
-                    del self._places[next(iter(self._places))]
-            case _:
-                pass
+        if isinstance(entry, e.TurnStarted):
+            self._turns[session] = entry.turn
+        elif isinstance(entry, e.TurnEnded | e.Stopped | e.Recovered | e.SessionSuspended):
+            self._turns.pop(session, None)
+        elif isinstance(entry, e.ChildStarted) and session in self._places:
+            self._places[entry.session] = self._places[session].of_child(entry)
+            while len(self._places) > _PLACES:
+                del self._places[next(iter(self._places))]

@@ -66,19 +66,15 @@ class _Reader:
 
     def fold(self, entry: e.Entry, seq: int, time: float) -> None:
         """Take the next entry."""
-        is_summed_up = isinstance(entry, e.Compacted)
-        old = list(self._record.conversation) if is_summed_up else []
+        old = list(self._record.conversation) if isinstance(entry, e.Compacted) else []
         apply(self._record, entry, seq, time)
-        match entry:
-            case e.Compacted():
-                self._compacted(old, entry, seq)
-            case e.ModelCalled():
-                model = self._record.chosen_model or self._record.model
-                self._asked = _Asked(call=entry, seq=seq, time=time, model=model)
-            case e.Answered() if self._asked is not None:
-                self._answered(entry, self._asked)
-            case _:
-                return
+        if isinstance(entry, e.Compacted):
+            self._compacted(old, entry, seq)
+        elif isinstance(entry, e.ModelCalled):
+            model = self._record.chosen_model or self._record.model
+            self._asked = _Asked(call=entry, seq=seq, time=time, model=model)
+        elif isinstance(entry, e.Answered) and self._asked is not None:
+            self._answered(entry, self._asked)
 
     def _compacted(self, old: list[ChatMessage], entry: e.Compacted, seq: int) -> None:
         new = self._record.conversation

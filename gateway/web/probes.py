@@ -83,19 +83,16 @@ class Metrics(Observer):
     ) -> Publication | None:
         """Count an entry of the journal."""
         with self._mutex:
-            match entry:
-                case e.TurnEnded():
-                    self._turns[entry.status] += 1
-                case e.Interrupted():
-                    self._turns["interrupted"] += 1
-                case e.ModelCallFailed():
-                    self._calls["failed"] += 1
-                case e.Answered():
-                    self._calls["answered"] += 1
-                    self._tokens["input"] += entry.usage.input
-                    self._tokens["output"] += entry.usage.output
-                case _:
-                    pass
+            if isinstance(entry, e.TurnEnded):
+                self._turns[entry.status] += 1
+            elif isinstance(entry, e.Interrupted):
+                self._turns["interrupted"] += 1
+            elif isinstance(entry, e.ModelCallFailed):
+                self._calls["failed"] += 1
+            elif isinstance(entry, e.Answered):
+                self._calls["answered"] += 1
+                self._tokens["input"] += entry.usage.input
+                self._tokens["output"] += entry.usage.output
         return None
 
     def text(self, rows: Iterable[SessionRow], owned: set[str], tally: CommitTally) -> str:
