@@ -92,7 +92,7 @@ class RoomInbox:
 
     async def _said(self, row: InboxRow, said: Said) -> None:
         text, is_addressed = self._addressed(said)
-        about = Subject(said.id, thread=said.thread, sender=said.sender)
+        about = _subject(said)
         target = await self._store.subject(self._name, said.replaces or said.to)
         is_answer = target is not None and not target.sender
         is_for_us = is_addressed or said.is_addressed or said.is_private or is_answer
@@ -207,8 +207,7 @@ class RoomInbox:
             await self._store.done(row, *self._note(row, _OVER))
         else:
             await self._store.done(row)
-            about = Subject(chosen.message, sender=chosen.sender)
-            await self._command(session, row, _answer(asked, choice), person, about)
+            await self._command(session, row, _answer(asked, choice), person, _subject(chosen))
 
     def _refuse(self, row: InboxRow, sender: str) -> list[OutboxMessage]:
         """Tell a stranger once that their messages are not read."""
@@ -219,14 +218,16 @@ class RoomInbox:
 
     def _note(self, row: InboxRow, text: str, about: Subject | None = None) -> list[OutboxMessage]:
         """Answer something of the inbox; `about` is for what is no message of its own."""
-        match row.event:
-            case Said() as said:
-                about = Subject(said.id, thread=said.thread, sender=said.sender)
-            case Chosen() as chosen:
-                about = Subject(chosen.message, sender=chosen.sender)
-            case _:
-                pass
+        if isinstance(row.event, Said | Chosen):
+            about = _subject(row.event)
         return self._room.write(f"{self._name}:{row.id}", text, about)
+
+
+def _subject(event: Said | Chosen) -> Subject:
+    """Return what an answer to a person is about: what they said, or the message that they chose at."""
+    if isinstance(event, Chosen):
+        return Subject(event.message, sender=event.sender)
+    return Subject(event.id, thread=event.thread, sender=event.sender)
 
 
 def _queue(verb: str, about: Subject, **more: str) -> CommandCall:
