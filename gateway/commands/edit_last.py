@@ -30,12 +30,11 @@ from ..wording.formats import sender
 from .command import Argument, Reply, Text, command
 from .queue import edit_queue
 from .revert import revert
-from .saved_queue import move_here
+from .saved_queue import BEGUN, move_here
 
 AGAIN = "/edit-last"
 SENT_AGAIN = "turn"
 """How the new text is said: no word of it stops or steers anything."""
-_CUT_OFF = ("running", "interrupted", "superseded", "unanswered")
 
 
 @command("edit-last", "talk", "Take your last message back, and send it again, changed.")
@@ -106,15 +105,14 @@ def _entered(client: SessionClient, record: SessionRecord, last: ItemRecord) -> 
     client.settle()
     newest = client.store.load(record.id).row.seq
     for stored in backwards(client.store, record.id, newest):
-        match stored.data:
-            case {"kind": "turn_started", "item": last.id} if not stored.data.get("resumes"):
-                return stored
-            case {"kind": "steered", "items": [last.id]}:
-                return stored
-            case {"kind": "steered", "items": [*together]} if last.id in together:
+        data = stored.data
+        if data["kind"] == "steered" and last.id in data["items"]:
+            if len(data["items"]) > 1:
                 raise UsageError(f"#{last.number} was read together with other messages")
-            case _:
-                pass
+            return stored
+        is_begin = data["kind"] == "turn_started" and not data.get("resumes")
+        if is_begin and data["item"] == last.id:
+            return stored
     raise UsageError(f"#{last.number} was never read", "send it again")
 
 
@@ -187,7 +185,7 @@ def _bring(client: SessionClient, before: str, read: dict[int, ItemRecord]) -> l
     """Move what waited in the session before here, held; without `read`, which the new text replaces."""
     with client.host.upkeep.saved_queues.tended(before) as ask:
         for number, item in read.items():
-            if item.state in _CUT_OFF:
+            if item.state in (*BEGUN, "running"):
                 ask(m.QueueChange(op="withdraw", number=number))
     return list(move_here(client, before, (), may_overfill=True).data.get("imported", ()))
 

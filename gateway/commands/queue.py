@@ -50,19 +50,15 @@ def list_queue(
     lines = [item_line(item) for item in items]
     waiting = [item for item in items if item["state"] not in ("running", "offered")]
     if data["state"] == "held" and waiting:
-        free = {item["number"] for item in waiting if _is_free(item)}
-        held = ", ".join(f"#{item['number']}" for item in waiting if item["number"] not in free)
-        runs = runs_text(data.get("again"))
-        lines.append(f"Held{f': {held}' if free else ''}. /queue resume runs {runs}.")
+        # one that came after the queue was held runs by itself
+        held = [item for item in waiting if item["state"] != "pending" or item.get("held")]
+        numbers = ", ".join(f"#{item['number']}" for item in held)
+        which = f": {numbers}" if len(held) < len(waiting) else ""
+        lines.append(f"Held{which}. /queue resume runs {runs_text(data.get('again'))}.")
     lines += saved_queue.offered_lines(items)
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:
         lines.append(_set_aside(aside, is_first="again" in data))
     return Reply(data=data, text="\n".join(lines))
-
-
-def _is_free(item: Mapping[str, Any]) -> bool:
-    """Whether a message runs by itself, as one that came after the queue was held."""
-    return item["state"] == "pending" and not item.get("held")
 
 
 @queue.verb("add", "Add a message; it waits for its turn.")
@@ -163,9 +159,6 @@ def _set_aside(aside: list[ItemRecord], *, is_first: bool = True) -> str:
     return "\n".join(lines)
 
 
-_BEGUN = ("interrupted", "superseded", "unanswered")
-
-
 @queue.verb("pop", "Take a message back; without a number the last.")
 def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
     """Remove a queued message.
@@ -186,7 +179,7 @@ def clear_queue(client: SessionClient) -> Reply:
     Example: steersman queue clear
     """
     before = client.queue(is_all=True)["items"]
-    begun = {item["number"] for item in before if item["state"] in _BEGUN}
+    begun = {item["number"] for item in before if item["state"] in saved_queue.BEGUN}
     answer = saved_queue.change(client, m.QueueChange(op="clear"))
     gone = set[int](answer.get("withdrawn", ()))
     counts = (("waiting", len(gone - begun)), ("interrupted", len(gone & begun)))

@@ -27,6 +27,8 @@ from .command import Argument, Reply, command
 GO_TO_ONE = "`/queue restore ID` goes to it and runs nothing, and then all commands are about it"
 RESUME_ONE = "`/queue resume ID` continues it"
 _SHORTEST_PREFIX = 4  # characters of an id that are meant as one
+BEGUN = ("interrupted", "superseded", "unanswered")
+"""States of messages whose turn has begun, and can go on."""
 WAYS = ("--merge", "--replace", "--keep")
 Merge = Annotated[bool, Argument("--merge")]
 Replace = Annotated[bool, Argument("--replace")]
@@ -378,7 +380,7 @@ def move_here(
             items = [
                 m.ImportedItem(
                     said=replace(item.said, client_id=""),
-                    is_interrupted=item.state in ("interrupted", "superseded", "unanswered"),
+                    is_interrupted=item.state in BEGUN,
                     progress=dict(item.progress) if item.progress else None,
                     is_steer=item.is_steer,
                 )
