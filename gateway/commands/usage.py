@@ -26,20 +26,18 @@ def usage(client: SessionClient) -> Reply:
     """
     record = client.record()
     now = time.time()
-    children = [
-        {"name": child.name, "state": child.state, **usage_view(used)}
-        for child in record.children.values()
-        for used in [_of_child(client, child.session, child.usage)]
-    ]
-    below = record.below
+    children, below = list[dict[str, Any]](), record.below
     for child in record.children.values():
-        below += _of_child(client, child.session, child.usage) - child.usage
-    turn, known = record.turns.get(record.turn), client.describe()
+        used = _of_child(client, child.session, child.usage)
+        children.append({"name": child.name, "state": child.state, **usage_view(used)})
+        below += used - child.usage
+    turn, running, known = record.turns.get(record.turn), record.running, client.describe()
+    seconds = round(record.seconds + (now - running.started if running else 0.0), 3)
     data: dict[str, Any] = {
         "turn": {"id": turn.id, **_of_turn(turn, now)} if turn else None,
-        "session": {**usage_view(record.usage), "seconds": _seconds(record, now)},
+        "session": {**usage_view(record.usage), "seconds": seconds},
         "children": children,
-        "total": {**usage_view(record.usage + below), "seconds": _seconds(record, now)},
+        "total": {**usage_view(record.usage + below), "seconds": seconds},
         "window": {"tokens": known.filled, "size": known.window or None},
     }
     return Reply(data=data, text=_draw(data))
@@ -56,12 +54,6 @@ def _of_child(client: SessionClient, session: str, reported: Usage) -> Usage:
 def _of_turn(turn: TurnRecord, now: float) -> dict[str, Any]:
     seconds = round((turn.ended or now) - turn.started, 3)
     return {**usage_view(turn.usage), "seconds": seconds}
-
-
-def _seconds(record: SessionRecord, now: float) -> float:
-    """Return the time of a session's turns, with the running one."""
-    running = record.running
-    return round(record.seconds + (now - running.started if running else 0.0), 3)
 
 
 def _draw(data: dict[str, Any]) -> str:
