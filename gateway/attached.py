@@ -63,10 +63,9 @@ REPLACED = "Its program goes on in session {}, and so do you."
 
 def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:
     """Yield the events; `now` in seconds since the epoch."""
-    started = c.SessionStartedEvent(
+    yield c.SessionStartedEvent(
         type="session_started", **at, resumed=True, folder=data["folder"], model=data["model"]
     )
-    yield started
     turn = data["turns"].get(data["turn"], {})
     if data.get("mode"):
         yield c.ModeEvent(type="mode", **at, mode=data["mode"])
@@ -139,7 +138,7 @@ class AttachedSession:
     """One terminal's place at a session elsewhere; stands where a `SessionClient` stands.
 
     `owner` is the process that has it. Requests are sent to it in order, on a thread of their own, with
-    client ids that begin with the `key` of this place.
+    client ids that begin with `own_key`.
     """
 
     def __init__(
@@ -155,16 +154,11 @@ class AttachedSession:
         self._repeated = set[str]()  # keys of lines that a notice has repeated
         self._told = dict[str, str]()  # the word of a command that went on in a session, by that
         self._link = reach.remote(session, owner)
-        self._key, self._numbers = f"a-{secrets.token_hex(4)}", count(1)
+        self.own_key, self._numbers = f"a-{secrets.token_hex(4)}", count(1)
         self._waiting: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send, name="attached-talk", daemon=True)
         self._stop_listening: Callable[[], object] = lambda: None
         self.publisher = EventPublisher(session, self._event_bus.publish, time.time)
-
-    @property
-    def own_key(self) -> str:
-        """How the client ids of what is typed here begin."""
-        return self._key
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
@@ -280,7 +274,7 @@ class AttachedSession:
     # Threads ----------------------------------------------------------------------------------------
 
     def _new_id(self) -> str:
-        return f"{self._key}-{next(self._numbers)}"
+        return f"{self.own_key}-{next(self._numbers)}"
 
     def _put(self, method: str, params: dict[str, Any]) -> Future[Any]:
         """Queue a request; returns at once. The future gets its result, or its failure."""
@@ -380,7 +374,7 @@ class AttachedSession:
         of which no piece came comes as one piece.
         """
         key = str(event.get("client_id") or "")
-        is_own = key.startswith(self._key)
+        is_own = key.startswith(self.own_key)
         if event["type"] == "notice" and key:
             self._repeated.add(key)
             if is_own:

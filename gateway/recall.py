@@ -20,7 +20,7 @@ from ..journal.entries import (
 )
 from ..journal.record import messages_of
 from ..journal.recovery import backwards, load_record
-from ..journal.store import Store, StoredEntry
+from ..journal.store import Store
 from ..machines import protocol as m
 from .events.contract import Event, NoticeEvent, Stamp
 from .events.translation import answer_event, call_ended, tool_started, translate
@@ -104,8 +104,9 @@ def said_in(
         elif has_questions and isinstance(entry, Recovered) and not has_run:
             events = translate(entry, load_record(store, session, upto), at)
             found += [event for event in events if event["type"] == "recovered"]
-        elif has_questions:
-            notices = list(_notices(store, session, stored, at, redactor))
+        elif has_questions and isinstance(entry, TurnStarted | Steered):
+            people_said = _people_said(store, session, stored.seq, entry)
+            notices = list(_notices(people_said, at, redactor))
             if isinstance(entry, TurnStarted) and notices:
                 later = begun.get(entry.item)
                 if later is not None and later["text"] == notices[0]["text"]:
@@ -140,15 +141,10 @@ def _ended_call(
 
 
 def _notices(
-    store: Store, session: str, stored: StoredEntry, at: Stamp, redactor: Redactor
+    people_said: Iterator[tuple[str, str]], at: Stamp, redactor: Redactor
 ) -> Iterator[NoticeEvent]:
     """Yield a notice for each message of a person that the model got with an entry."""
-    entry = decode_entry(stored.data)
-    for who, said in (
-        _people_said(store, session, stored.seq, entry)
-        if isinstance(entry, TurnStarted | Steered)
-        else ()
-    ):
+    for who, said in people_said:
         lines = _lines(redactor.text(clean(said)))
         rest = [f"{lines[SAID_LINES - 1]} …"] if len(lines) > SAID_LINES else []
         shown = [*lines[: SAID_LINES - 1], *rest] if rest else lines

@@ -165,7 +165,7 @@ def state_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> 
         return "waiting"
     if owner is not None and not owner.is_here:
         return "elsewhere"
-    if row.state in ("busy", "interrupting"):
+    if row.state in WORKS:
         return "running"
     return "held" if row.is_held and row.waiting else "idle"
 

@@ -27,7 +27,8 @@ def replay_text(found: Replay, redactor: Redactor) -> str:
     difference = found.difference
     if difference.recorded is None and difference.came is None:
         return f"{head}\nIt ended there: {difference.why}."
-    lines = [head, f"The first difference is at entry {difference.seq}, in {_turn(difference)}:"]
+    where = difference.turn or "no turn"
+    lines = [head, f"The first difference is at entry {difference.seq}, in {where}:"]
     sides = (("recorded", difference.recorded), ("replayed", difference.came))
     texts = [step_text(entry, redactor) if entry else "nothing more" for _, entry in sides]
     if texts[0] == texts[1]:  # people read both alike: say which fields are others
@@ -50,10 +51,6 @@ def _others(difference: Difference) -> list[dict[str, Any]]:
         {name: value for name, value in one.items() if other.get(name) != value}
         for one, other in (both, both[::-1])
     ]
-
-
-def _turn(difference: Difference) -> str:
-    return difference.turn or "no turn"
 
 
 def replay_data(found: Replay, redactor: Redactor) -> dict[str, Any]:

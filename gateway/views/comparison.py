@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry, encode_whole
 from ...journal.store import SessionRow, Store, StoredEntry
-from ...machines.conversation import ChatMessage, Usage
+from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
 from ...machines.value import Value
 from ...ports.tools.text import counted
@@ -112,7 +112,8 @@ def _told(entry: e.Entry) -> Iterator[tuple[str, str]]:
         case e.ToolRefused():
             yield "ended", f"{entry.tool}: {entry.status}"
         case e.ToolEnded():
-            yield "ended", f"{entry.tool}: {entry.end.status}\n{_texts(entry.messages)}"
+            texts = "\n".join(message.text for message in entry.messages)
+            yield "ended", f"{entry.tool}: {entry.end.status}\n{texts}"
         case e.QuestionAnswered():
             yield "asked", entry.choice
         case e.TurnEnded():
@@ -121,10 +122,6 @@ def _told(entry: e.Entry) -> Iterator[tuple[str, str]]:
             yield "ended", f"turn: interrupted, {entry.cause}"
         case _:
             return
-
-
-def _texts(messages: tuple[ChatMessage, ...]) -> str:
-    return "\n".join(message.text for message in messages)
 
 
 def _facts(store: Store, row: SessionRow) -> SessionFacts:

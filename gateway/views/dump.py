@@ -91,9 +91,8 @@ def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[
     return _dump_at(store, row.session, seq, before)
 
 
-def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> dict[str, Any]:
+def dump_live(runtime: Runtime, session: str, traces: Traces) -> dict[str, Any]:
     """Return the same of a live session of this process; not for the loop's own thread."""
-    traces = {} if traces is None else traces
     live = runtime.inspect(session)
     runtime.settle()  # the entries that led to this state are in the store
     record = decode(SessionRecord, live)

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...journal.chain import ChainFault, ChainReport, Kept, chained, check_chain
 from ...journal.codec import decode_entry, encode
 from ...journal.encoding import encode as as_text
@@ -35,9 +37,7 @@ def verified(store: Store, session: str, kept: Kept | None = None) -> ChainRepor
     report = check_chain(session, store.links(session), position.seq, position.head, kept)
     if report.fault is None and (seq := _other_snapshot(store, session, position.seq)):
         fault = ChainFault(seq=seq, what="is not what the snapshot after it says")
-        return ChainReport(
-            entries=report.entries, unproven=report.unproven, head=report.head, fault=fault
-        )
+        return replace(report, fault=fault)
     return report
 
 

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -247,12 +248,8 @@ def conversation(agent: str, name: str, folder: str, said: list[Said]) -> tuple[
         pieces.append(("assistant", INTERRUPTED))
     return tuple(
         ChatMessage(role=speaker, text="\n\n".join(text for _, text in group))
-        for speaker, group in groupby(pieces, key=_speaker)
+        for speaker, group in groupby(pieces, key=itemgetter(0))
     )
-
-
-def _speaker(piece: tuple[Role, str]) -> Role:
-    return piece[0]
 
 
 def _written(agent: str, said: Said) -> str:
