@@ -208,17 +208,12 @@ class Hosts:
 
     def host_of(self, session: str) -> Host | None:
         """Return the host that has a session open; none if none has."""
-        for host in tuple(self._hosts):
-            if host.open_conversation(session) is not None:
-                return host
-        return None
+        having = (host for host in self.hosts() if host.open_conversation(session) is not None)
+        return next(having, None)
 
     def with_live(self, session: str) -> Host | None:
         """Return the host in which a session lives, also as a subagent; none if none has it."""
-        for host in tuple(self._hosts):
-            if host.runtime.is_open(session):
-                return host
-        return None
+        return next((host for host in self.hosts() if host.runtime.is_open(session)), None)
 
     def find(self, session: str) -> SessionClient | None:
         """Return the conversation about a session that is open here, by its whole id."""
@@ -233,7 +228,7 @@ class Hosts:
     @property
     def nodes(self) -> set[str]:
         """The nodes that this program is in its home: one a host."""
-        return {host.runtime.node for host in tuple(self._hosts)}
+        return {host.runtime.node for host in self.hosts()}
 
     def row(self, session: str) -> SessionRow:
         """Find a session by its id, the beginning of it, its name, or `last`. Raises `UsageError`."""

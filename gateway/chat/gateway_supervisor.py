@@ -16,7 +16,7 @@ from pathlib import Path
 from ...ports.process.own_python import module_command, search_path
 from ...workflows.home_folder import home_folder
 from ...workflows.paths import make_private
-from .platform_parts import pauses
+from .platform_parts import BackgroundTasks, pauses
 
 log = logging.getLogger("steersman.chat")
 
@@ -30,13 +30,13 @@ async def gateways_running(
     names: Sequence[str], state: Path, environ: Mapping[str, str]
 ) -> AsyncGenerator[None]:
     """Run gateways meanwhile; at the end, end them, and wait until they have ended."""
-    tasks = [asyncio.create_task(_keep(name, state, environ)) for name in names]
+    tasks = BackgroundTasks()
+    for name in names:
+        tasks.start(_keep(name, state, environ))
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await tasks.aclose()
 
 
 async def _keep(name: str, state: Path, environ: Mapping[str, str]) -> None:

@@ -41,12 +41,10 @@ def parts(text: str, limits: PlatformLimits) -> list[str]:
     block: list[str] = []
     fence = ""
     for line in _short_lines(text, limits):
-        grown = [*block, line]
-        if block and not _fits("\n".join([*grown, FENCE]), limits):
+        if block and not _fits("\n".join([*block, line, FENCE]), limits):
             found.append("\n".join([*block, FENCE] if fence else block))
             block = [fence] if fence else []
-            grown = [*block, line]
-        block = grown
+        block.append(line)
         if line.lstrip().startswith(FENCE):
             fence = "" if fence else line.strip()
     if block:

@@ -414,14 +414,11 @@ class Door:
         if len(request.headers.getlist("host")) != 1 or request.headers["host"] not in self._hosts:
             return _refused(403, "this is not the host that was asked for")
         origin = request.headers.get("origin")
-        if origin is not None and origin not in self._origins:
+        is_foreign = origin is not None and origin not in self._origins
+        is_own = request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+        is_visit = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+        if is_foreign or not (is_own or is_visit):
             return _refused(403, "pages of elsewhere may not ask")
-        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            is_visit = (
-                request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
-            )
-            if not is_visit:
-                return _refused(403, "pages of elsewhere may not ask")
         length = request.headers.get("content-length", "0")
         if not length.isascii() or not length.isdecimal() or int(length) > LARGEST:
             return _refused(413, f"a request has at most {LARGEST} bytes")

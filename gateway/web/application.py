@@ -273,9 +273,8 @@ class Api:
             "client_id": request.headers.get("idempotency-key", ""),
             "user": request.state.device.name,
         }
-        said = {**params, **sender}
         session = request.path_params["session"]
-        receipt: ReceiptEvent = await self._desk.call(session, method, said)
+        receipt: ReceiptEvent = await self._desk.call(session, method, {**params, **sender})
         if receipt["type"] == "rejected":
             raise RequestRefused(receipt["reason"], receipt.get("hint", ""), receipt=receipt)
         if receipt["type"] == "result" and not receipt["ok"]:

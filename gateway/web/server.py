@@ -284,8 +284,8 @@ async def serve(
         bell = Bell(push, desk.row, f"https://{contact}")
         hosts.event_bus.subscribe(bell.hear)
         page = [
-            Route("/", _page),
-            Route("/worker.js", _worker),  # its place is what it may speak for
+            Route("/", partial(_asset, "index.html")),  # which has the session in its address
+            Route("/worker.js", partial(_asset, "worker.js")),  # its place is what it may speak for
             Mount("/assets", StaticFiles(directory=PAGE)),
         ]
         app = application(desk, access, push, [*probes, *page])
@@ -328,14 +328,9 @@ async def serve(
         serving.close()
 
 
-async def _page(request: Request) -> Response:
-    """Send the page; the session that it shows is in its address."""
-    return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
-
-
-async def _worker(request: Request) -> Response:
-    """Send what shows notices for the page while it is closed."""
-    return FileResponse(PAGE / "worker.js", headers={"Cache-Control": "no-cache"})
+async def _asset(name: str, request: Request) -> Response:
+    """Send the page, or what shows notices for it while it is closed."""
+    return FileResponse(PAGE / name, headers={"Cache-Control": "no-cache"})
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:
