@@ -22,7 +22,7 @@ from ..journal.record import messages_of
 from ..journal.recovery import backwards, load_record
 from ..journal.store import Store
 from ..machines import protocol as m
-from .events.contract import Event, NoticeEvent, Stamp
+from .events.contract import Event, NoticeEvent, Stamp, notice
 from .events.translation import answer_event, call_ended, tool_started, translate
 from .wording.formats import iso
 from .wording.redaction import Redactor
@@ -149,7 +149,7 @@ def _notices(
         rest = [f"{lines[SAID_LINES - 1]} …"] if len(lines) > SAID_LINES else []
         shown = [*lines[: SAID_LINES - 1], *rest] if rest else lines
         text = "\n".join(_beside(f"{who or 'user'}: ", shown)).removeprefix("  ")
-        yield NoticeEvent(type="notice", **at, text=text)
+        yield notice(at, text)
 
 
 def _people_said(

@@ -55,7 +55,7 @@ def of_child(
             number, said = entry.number, entry.said
             text = f"#{number} in the queue is the answer of {entry.child}: {said.text}\n"
             text += f"`/queue steer {number}` hands it over, `keep` or `pop` decides otherwise."
-            return [c.NoticeEvent(type="notice", **at, text=text)]
+            return [c.notice(at, text)]
         case e.SteerArrived() if entry.turn:
             arrived = steered(record.queue, entry.item, entry.turn, entry.step, at)
             arrived["child"] = entry.child

@@ -18,7 +18,7 @@ MORE = "`/limits more` grants the same amount again, `/queue resume` continues"
 
 def attachment_events(attached: tuple[Attachment, ...], at: c.Stamp) -> list[c.Event]:
     """Return a notice of the files that were attached or not; none if the message names no file."""
-    return [c.NoticeEvent(type="notice", **at, text=told(attached))] if attached else []
+    return [c.notice(at, told(attached))] if attached else []
 
 
 def output_of(entry: e.ToolEnded | e.ToolRefused) -> tuple[int, str]:
@@ -54,8 +54,7 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> li
         return []
     match entry:
         case e.RevertBegun() if entry.files and known.scope != "undo":
-            text = f"Reverting file {_reached(entry, known, record)} changes..."
-            return [c.NoticeEvent(type="notice", **at, text=text)]
+            return [c.notice(at, f"Reverting file {_reached(entry, known, record)} changes...")]
         case e.RevertBegun() | e.NoEvent():
             return []
         case e.RevertRefused():
@@ -86,8 +85,7 @@ def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: c.Stamp) -> li
 def of_limits(entry: e.LimitReached | e.LimitsGranted, at: c.Stamp) -> c.Event:
     """Return the event of a limit."""
     if isinstance(entry, e.LimitsGranted):
-        text = "The session may use as much again."
-        return c.NoticeEvent(type="notice", **at, text=text)
+        return c.notice(at, "The session may use as much again.")
     text = f"A limit is reached, {entry.what}. The queue is held."
     return c.ErrorEvent(
         type="error", **at, code="limit_reached", text=text, hint=entry.hint or MORE
@@ -128,13 +126,13 @@ def of_no_progress(entry: e.NoProgress, at: c.Stamp) -> list[c.Event]:
     if entry.did == "ended":
         error = c.ErrorEvent(type="error", **at, code="no_progress", text=text, hint=NO_PROGRESS)
         return [event, error]
-    return [event, c.NoticeEvent(type="notice", **at, text=text)]
+    return [event, c.notice(at, text)]
 
 
 def of_compaction(entry: e.CompactionBegun | e.Compacted, at: c.Stamp) -> list[c.Event]:
     """Return the events of a compaction: a notice for people, and the result."""
     if isinstance(entry, e.CompactionBegun):
-        return [c.NoticeEvent(type="notice", **at, text=_begun(entry))]
+        return [c.notice(at, _begun(entry))]
     compacted = c.CompactedEvent(
         type="compacted",
         **at,
@@ -146,7 +144,7 @@ def of_compaction(entry: e.CompactionBegun | e.Compacted, at: c.Stamp) -> list[c
         summary=entry.summary or None,
         reason=entry.reason or None,
     )
-    return [compacted, c.NoticeEvent(type="notice", **at, text=_done(entry))]
+    return [compacted, c.notice(at, _done(entry))]
 
 
 def _begun(entry: e.CompactionBegun) -> str:

@@ -805,6 +805,11 @@ Event = SessionEvent | MessageEvent | TurnEvent | GoalAndChildEvent | RunEvent
 ReceiptEvent = AcceptedEvent | RejectedEvent | ResultEvent
 
 
+def notice(at: Stamp, text: str) -> NoticeEvent:
+    """Return the event that tells a person something."""
+    return NoticeEvent(type="notice", **at, text=text)
+
+
 def is_receipt(event: Event, client_id: str) -> TypeGuard[ReceiptEvent]:
     """Whether an event is the answer to the message with this key; a command's is its `result`."""
     match event["type"]:

@@ -161,7 +161,7 @@ class EventPublisher:
 
     def notice(self, text: str, client_id: str = "") -> None:
         """Publish a notice; `client_id` is the key of a line that it repeats."""
-        event = c.NoticeEvent(type="notice", **self.stamp(), text=text)
+        event = c.notice(self.stamp(), text)
         if client_id:
             event["client_id"] = client_id
         self.publish(event)
@@ -318,8 +318,7 @@ def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: c.Stamp) ->
         case e.InterruptPlanned() | e.InterruptRequested():
             return _of_stop(entry, at)
         case e.InterruptCalledOff():
-            text = "The stop is cancelled: the turn continues."
-            return [c.NoticeEvent(type="notice", **at, text=text)]
+            return [c.notice(at, "The stop is cancelled: the turn continues.")]
         case e.NoEvent():
             return []
         case _:
@@ -438,7 +437,7 @@ def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: c.Stamp) -> list[
             return compaction.of_no_progress(entry, at)
         case e.ClaimDoubted():
             text = f"The answer does not fit the facts, {entry.fact}: the model was told."
-            return [c.NoticeEvent(type="notice", **at, text=text)]
+            return [c.notice(at, text)]
         case e.CompactionBegun() | e.Compacted():
             return compaction.of_compaction(entry, at)
         case e.Answered() | e.AnswerCut():
@@ -528,14 +527,12 @@ def _started(record: SessionRecord, at: c.Stamp, *, is_resumed: bool) -> c.Sessi
 def _resumed(record: SessionRecord, at: c.Stamp, *recovered: c.RecoveredEvent) -> list[c.Event]:
     """Return the events of a session's next start: what waits for nothing and can go on is named last."""
     aside = [
-        c.NoticeEvent(type="notice", **at, text=resumable_line(item_view(item, is_held=False)))
+        c.notice(at, resumable_line(item_view(item, is_held=False)))
         for item in record.queue.aside()
         if item.state != "pending"
     ]
-    aside += [
-        c.NoticeEvent(type="notice", **at, text=_child_goes_on(child))
-        for child in beside(record.children, record.reverts)
-    ]
+    helpers = beside(record.children, record.reverts)
+    aside += [c.notice(at, _child_goes_on(child)) for child in helpers]
     return [_started(record, at, is_resumed=True), *_mode(record.mode, at), *recovered, *aside]
 
 
@@ -566,8 +563,7 @@ def _of_stop(entry: e.InterruptPlanned | e.InterruptRequested, at: c.Stamp) -> l
         said, routed = entry.order.said, entry.order.routed
         events.append(accepted(at, id=entry.receipt, said=said, routed=routed))
     if isinstance(entry, e.InterruptPlanned):
-        text = f"Stopping after {', '.join(entry.tools)}"
-        events.append(c.NoticeEvent(type="notice", **at, text=text))
+        events.append(c.notice(at, f"Stopping after {', '.join(entry.tools)}"))
     else:
         turn, cause = entry.turn or None, entry.cause
         interrupting = c.InterruptingEvent(type="interrupting", **at, turn=turn, cause=cause)
@@ -579,7 +575,7 @@ def _of_stop(entry: e.InterruptPlanned | e.InterruptRequested, at: c.Stamp) -> l
     if entry.spares:
         are = "goes" if len(entry.spares) == 1 else "go"
         text = f"{', '.join(entry.spares)} {are} on in the background; the next stop ends that."
-        events.append(c.NoticeEvent(type="notice", **at, text=text))
+        events.append(c.notice(at, text))
     return events
 
 
@@ -636,7 +632,7 @@ def _of_fact(fact: m.Fact, at: c.Stamp) -> c.Event:
         case m.OutputShown(turn=turn, call=call, text=text):
             return c.OutputEvent(type="output", **at, turn=turn, call=call, text=text)
         case m.Notice(text=text, seconds=seconds):
-            notice = c.NoticeEvent(type="notice", **at, text=text)
+            notice = c.notice(at, text)
             if seconds:
                 notice["seconds"] = seconds
             if fact.ends_answer:
