@@ -1,6 +1,5 @@
 """The readable copy of a queue: it follows, it is private, and it never does harm."""
 
-import threading
 import tomllib
 from pathlib import Path
 from queue import SimpleQueue
@@ -84,17 +83,10 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
 def test_a_failed_write_is_reported_once(tmp_path: Path) -> None:
     """A path that cannot be written is reported once, with its name, and has no other effect."""
     (tmp_path / "file").write_text("no folder")
-    told: list[str] = []
-    was_told = threading.Event()
-
-    def tell(text: str) -> None:
-        told.append(text)
-        was_told.set()
-
-    mirror = QueueMirror(tmp_path / "file", tell)
+    told: SimpleQueue[str] = SimpleQueue()
+    mirror = QueueMirror(tmp_path / "file", told.put)
     mirror.put("abc", queue("a"), 0.0)
-    assert was_told.wait(seconds(10.0))
+    assert "abc.toml` cannot be written" in told.get(timeout=seconds(10.0))
     mirror.put("abc", queue("b"), 0.0)
     mirror.close()
-    assert len(told) == 1
-    assert "abc.toml` cannot be written" in told[0]
+    assert told.empty()

@@ -2,9 +2,9 @@
 
 import json
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -73,23 +73,15 @@ class Stops:
 
     def during(self, place: str, work: Callable[[], object]) -> None:
         """Note the longest of the stops while `work` runs."""
-        done = threading.Event()
-
-        def run() -> None:
-            try:
-                work()
-            finally:
-                done.set()
-
-        worker = threading.Thread(target=run, daemon=True)
-        worker.start()
         took = [0.0]
-        while not done.is_set():
-            began = time.process_time()
-            self._conversation.interrupt()
-            took.append(time.process_time() - began)
-            done.wait(0.01)
-        worker.join()
+        with ThreadPoolExecutor(1) as worker:
+            doing = worker.submit(work)
+            while not doing.done():
+                began = time.process_time()
+                self._conversation.interrupt()
+                took.append(time.process_time() - began)
+                wait([doing], 0.01)
+        doing.result()
         self.worst[place] = max(took)
 
 
