@@ -46,10 +46,9 @@ def seq_of(store: Store, session: str, last: int, text: str, now: datetime) -> i
     moment = parse_moment(text, now)
     if isinstance(moment, datetime):
         seq = seq_at(store, session, last, moment.timestamp())
-        hint = "use a later time"
         if not seq and last:
-            began = clock(iso(entry_at(store, session, 1).time))
-            raise UsageError(f"session `{session}` began at {began}, after `{text}`", hint)
+            why = f"began at {clock(iso(entry_at(store, session, 1).time))}, after `{text}`"
+            raise UsageError(f"session `{session}` {why}", "use a later time")
         return seq
     if not 1 <= moment <= last:
         raise UsageError(

@@ -101,7 +101,8 @@ class Edits:
                 if not answer["ok"]:
                     await self._close(holder)
             if answer["ok"] and holder is not None:
-                timer = asyncio.get_running_loop().call_later(HOLD, self._expire, key)
+                loop = asyncio.get_running_loop()
+                timer = loop.call_later(HOLD, lambda: self._ending.start(self._end(key)))
                 self._held[key] = (holder, timer)
         return answer
 
@@ -124,9 +125,6 @@ class Edits:
         if timer is not None:
             timer.cancel()
         return holder
-
-    def _expire(self, key: Key) -> None:
-        self._ending.start(self._end(key))
 
     async def _close(self, holder: Holder | None) -> None:
         if holder is not None:
