@@ -379,9 +379,8 @@ class AttachedSession:
             self._repeated.add(key)
             if is_own:
                 return
-        is_here = (
-            event["session"] == self.session
-        )  # to a subagent it was said by what is told already
+        # to a subagent it was said by what is told already
+        is_here = event["session"] == self.session
         if event["type"] == "accepted" and event["as"] != "command" and is_here:
             is_known = is_own or key in self._repeated
             self._repeated.discard(key)

@@ -48,8 +48,7 @@ def tools(client: SessionClient) -> Reply:
         f"{tool['do']:<5} {tool['name']:<{width}}  {one_line(tool['description'], SHOWN)}"
         for tool in data["tools"]
     ]
-    text = "\n".join(lines) or "The agent has no tools."
-    return Reply(data=data, text=text)
+    return Reply(data=data, text="\n".join(lines) or "The agent has no tools.")
 
 
 def _origin(name: str, declared: set[str]) -> str:

@@ -297,9 +297,8 @@ class RevertedEvent(Stamp):
     restored: list[str]  # paths that were restored; of an empty folder, with a slash at its end
     kept: list[str]  # paths that were left as they are
     why: dict[str, str]  # the reason for each path in `kept`
-    shared: list[
-        str
-    ]  # paths that changed while a command ran; of an undo, those that are a person's now
+    # paths that changed while a command ran; of an undo, those that are a person's now
+    shared: list[str]
     yours: list[str]  # paths that are back to a person's own version
     notes: list[str]  # what is not as it was before, or was not looked at
     original: bool  # whether a look at the whole folder found all as it was before

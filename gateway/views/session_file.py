@@ -39,9 +39,7 @@ from .evidence import check_file, with_hashes
 FORMAT, VERSION = "steersman-session", 2
 LIMIT = 256 * 1024 * 1024
 """Bytes of a file that is imported."""
-_DEEPEST = (
-    DEEPEST + 36
-)  # what the arguments of a call may have, in all that a journal has around them
+_DEEPEST = DEEPEST + 36  # what the arguments of a call may have, within what a journal has around
 # fmt: off
 _TALK: tuple[type[Entry], ...] = (
     e.SessionRenamed, e.SessionResumed, e.SessionLeaving, e.SessionSuspended,
