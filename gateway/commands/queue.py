@@ -13,6 +13,7 @@ from ...journal.queue_record import ItemRecord
 from ...journal.revert_record import beside
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
+from ...ports.tools.text import counted
 from ..client import SessionClient
 from ..events.translation import item_view
 from ..home.home import SHORTEST_ID
@@ -275,15 +276,13 @@ def resume_queue(
         return _reply(answer, f"{going or nothing} {again}".rstrip())
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
-    things = "item" if count == 1 else "items"
-    text = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
+    then = f"Processing #{answer['number']}{where}..."
     if items.get(answer["number"], {}).get("edited"):
-        text = f"Restored {count} {things}. #{answer['number']} starts once its edit is over."
+        then = f"#{answer['number']} starts once its edit is over."
     elif answer.get("after"):
-        text = (
-            f"Restored {count} {things}. #{answer['number']} runs{where} after #{answer['after']}."
-        )
-    return _reply(answer, " ".join(filter(None, (text, going, again))))
+        then = f"#{answer['number']} runs{where} after #{answer['after']}."
+    restored = f"Restored {counted(count, 'item')}."
+    return _reply(answer, " ".join(filter(None, (restored, then, going, again))))
 
 
 @queue.verb("on", "Queue what is sent during a turn.")
