@@ -6,7 +6,6 @@ The number of a message never changes, only the order of the messages.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from ...journal.queue_record import ItemRecord
