@@ -16,7 +16,7 @@ from typing import Annotated, Any, cast
 from msgspec.structs import replace
 
 from ...gateway.home.home import named_session
-from ...gateway.views.dump import dump_session
+from ...gateway.views.dump import dump_session, without_unknown_times
 from ...gateway.views.journal_view import EntryFilter, changes, entry_line, listed
 from ...gateway.views.moment import seq_of
 from ...gateway.wording.formats import clock, document_lines, iso, one_line
@@ -72,9 +72,9 @@ def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> s
     """Write a dump in a format; secrets have been removed from it."""
     match form:
         case "json":
-            return document(data)
+            return document(without_unknown_times(data))
         case "toml":
-            return toml_document(data)
+            return toml_document(without_unknown_times(data))
         case "svg":
             from ...gateway.views.tree import tree_of, tree_picture
 

@@ -13,7 +13,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from msgspec import defstruct
 from msgspec.structs import fields, replace
@@ -76,6 +76,23 @@ class Dump(TypedDict):
     dead_letters: list[dict[str, Any]] | None
     hooks: list[dict[str, Any]]
     subagents: dict[str, dict[str, Any]]
+
+
+_TIMES = ("since", "started", "ended", "created", "updated", "taken", "turn_began", "until")
+"""Fields of records that are times; 0 stands in them for one that has not come."""
+
+
+def without_unknown_times(data: Any) -> Any:
+    """Return a dump with null for each time that is not known."""
+    if isinstance(data, list):
+        return [without_unknown_times(part) for part in cast("list[Any]", data)]
+    if not isinstance(data, dict):
+        return data
+    found = cast("dict[str, Any]", data)
+    return {
+        name: None if name in _TIMES and part == 0 else without_unknown_times(part)
+        for name, part in found.items()
+    }
 
 
 def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[str, Any]:

@@ -205,6 +205,7 @@ def test_a_saved_dump_is_opened(place: Place, serve: Any) -> None:
     serve(Text("Hello."))
     assert place.run("chat", "hi").returncode == 0
     saved = place.run("inspect", "last", "--format", "json").stdout
+    assert not re.search(r'"(since|ended|started|taken|until)": 0', saved)  # no time is in 1970
     (place.folder / "dump.json").write_text(saved)
     for form in ("tree", "json", "toml", "svg"):
         opened, live = (
