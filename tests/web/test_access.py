@@ -1,6 +1,7 @@
 """The file of devices and their codes, with a clock of the test's own."""
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -92,6 +93,11 @@ def test_each_command_is_for_whoever_may_approve_unless_it_is_shared(tmp_path: P
         assert objection((), deed, "stranger", "")
         assert bool(objection(DEFAULT_RIGHTS, deed, "ann", "")) == (name not in shared)
     assert shared == {name for name, command in DECLARED.items() if command.is_shared}
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text("utf-8")
+    named = {name.strip("`/") for name in re.findall(r"`/[a-z -]+`", page)} | {"answer"}
+    families = {name for name in named if " " not in name}
+    needing = {name for name in DECLARED if name not in shared} - named
+    assert {name for name in needing if name.partition(" ")[0] not in families} == set()
     with pytest.raises(HTTPException, match="needs approve"):
         access.check_command(
             speaker, CommandCall(command=DECLARED["goal"], arguments={"gates": "x"})
