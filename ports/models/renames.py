@@ -33,8 +33,7 @@ _USUAL = frozenset(
     "in of to for that this them where too also please pls thanks file files script scripts code module "
     "modules function class method variable constant column field key option setting docs documentation "
     "readme tests test config project folder place places text texts page pages python javascript fix "
-    "import imports link links reference references mention mentions mentioned caller callers usage "
-    "usages call calls path paths name still work works pass so make sure".split()
+    "imports links references mentions callers calls usages paths name still work works pass so".split()
 )
 """Words beside a renaming that ask for nothing else."""
 _USUAL_WORD = re.compile("[A-Za-z][a-z]+")

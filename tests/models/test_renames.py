@@ -47,6 +47,8 @@ def test_names_are_read(request_: str, names: tuple[str, str]) -> None:
         "set the timeout to 90",
         "the timeout is now 90 instead of timeout",  # a value in place of a name
         "use logging instead of print",
+        "rename MAX_BOOKS to LOAN_LIMIT and import it in desk.py",
+        "rename MAX_BOOKS to LOAN_LIMIT and call it in desk",
     ],
 )
 def test_other_requests_name_nothing(request_: str) -> None:
