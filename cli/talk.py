@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 
 from ..gateway.events.contract import Event, QueueEvent, QueueItem, has_left, is_aside, items_after
 from ..gateway.interface import ChatHost, ChatSession
-from ..gateway.wording.formats import held_text
+from ..gateway.wording.formats import held_text, sender
 from .exit_codes import DONE, FAILED, INTERRUPTED, LIMITED, OF_GOALS, OF_PAUSES, UNANSWERED
 from .signals import SignalExit, farewell, waiting
 from .streams import Printer
@@ -110,7 +110,8 @@ def done_by_another(event: Event) -> str:
         case "stop":
             is_told = bool(data.get("interrupted") or data.get("children"))
         case "revert":
-            is_told = bool(data.get("restored")) and not data["dry_run"]
+            is_named = bool(sender(data.get("user") or ""))  # the revert itself says by whom
+            is_told = bool(data.get("restored")) and not (data["dry_run"] or is_named)
             text = "another terminal or program asked for this revert."
         case "edit-last" if "left" in data:
             is_told, text = True, f"another session takes this one's place. {text}"
@@ -122,7 +123,7 @@ def done_by_another(event: Event) -> str:
             is_told, text = True, f"#{data['number']}: {data['text']}"
         case "queue":
             changes = {key for key, value in data.items() if value not in (None, [])}
-            is_told = "restored" not in data and bool(changes & _CHANGES_OF_QUEUE)
+            is_told = bool(data.get("restored") or changes & _CHANGES_OF_QUEUE)
             is_told |= " reads now: " in text
         case _:
             is_told = name == "edit-last" and " reads now: " in text
@@ -130,7 +131,7 @@ def done_by_another(event: Event) -> str:
 
 
 _CHANGES_OF_QUEUE = {"withdrawn", "position", "turn", "when", "children", "runs", "auto_queue"}
-"""What the data of a command has that has changed the queue; a look at it, a hold and a resume do not."""
+"""What the data of a command has that has changed the queue; that of a look and of a hold does not."""
 
 
 class HeldNotice:
@@ -180,24 +181,26 @@ class StartedTurns:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, str] = {}
+        self._waiting: dict[str, tuple[str, str]] = {}  # text and sender
         self._is_joining = False
 
     def hear(self, event: Event) -> str:
-        """Take in an event; return the text and number of the message, or an empty text."""
+        """Take in an event; return the message with its number and sender, or an empty text."""
         if event["type"] == "session_started":
             self._waiting.clear()
             self._is_joining = event["resumed"]
         elif event["type"] == "accepted":
             self._is_joining = False
             if event["as"] in ("queue", "steer"):
-                self._waiting[event["id"]] = event["text"]
+                self._waiting[event["id"]] = event["text"], event.get("user", "")
         elif event["type"] == "recovered":
-            self._waiting |= {item["id"]: item["text"] for item in event["items"]}
+            self._waiting |= {item["id"]: (item["text"], item["user"]) for item in event["items"]}
         elif event["type"] == "queue":
             self._update(event)
-        elif event["type"] == "turn_started" and (text := self._waiting.pop(event["item"], "")):
-            return f"{text}  (#{event['number']})"
+        elif event["type"] == "turn_started" and event["item"] in self._waiting:
+            text, user = self._waiting.pop(event["item"])
+            by = f" from {who}" if (who := sender(user)) else ""
+            return f"{text}  (#{event['number']}{by})"
         return ""
 
     def _update(self, event: QueueEvent) -> None:
@@ -208,13 +211,13 @@ class StartedTurns:
             self._is_joining = False
         items = event.get("items", event.get("changed", []))
         known = {
-            item["id"]: item["text"]
+            item["id"]: (item["text"], item["user"])
             for item in items
             if item["id"] in before or (item["state"] in waited and "goal" not in item)
         }
         kept = {} if "items" in event else before
         self._waiting = {
-            name: text for name, text in (kept | known).items() if not has_left(event, name)
+            name: said for name, said in (kept | known).items() if not has_left(event, name)
         }
 
 

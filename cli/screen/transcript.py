@@ -269,9 +269,8 @@ class Transcript:
                     LOADER.prepare()
                 if begun:  # its message was sent long before, and is named above its answer
                     text, _, number = begun.rpartition("  ")
-                    line = fitted(
-                        " ".join(audited(text).split()), max(8, self._width() - 12), "..."
-                    )
+                    room = max(8, self._width() - 8 - len(number))
+                    line = fitted(" ".join(audited(text).split()), room, "...")
                     rows = message_rows(line, self._width(), self._look, number.strip("()"))
                     self._rows("message", rows)
             case kind:

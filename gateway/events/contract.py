@@ -52,6 +52,7 @@ class QueueItem(TypedDict):
     stopped: NotRequired[bool]  # true if its side talk was stopped; `/queue resume` continues that
     goal: NotRequired[str]  # id of the goal that it works for
     held: NotRequired[bool]  # true if it waits until a person resumes it
+    next: NotRequired[bool]  # true if it was interrupted, and goes on after what runs
     edited: NotRequired[bool]  # true while a person edits it: until then it does not start
     # true if the files of its turn were taken back: `/queue resume` leaves it for others
     reverted: NotRequired[bool]

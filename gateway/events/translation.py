@@ -59,6 +59,8 @@ def item_view(item: ItemRecord, *, is_held: bool) -> c.QueueItem:
         view["children"] = list(item.for_children)
     if item.goal:
         view["goal"] = item.goal
+    if item.state == "interrupted" and item.is_next:
+        view["next"] = True
     if is_held:
         view["held"] = True
     if item.editor:

@@ -134,7 +134,7 @@ def _act(entry: e.Entry, agent: str, planned: set[str]) -> _Act | None:
             return _Act("limits", user=user)
         case e.GoalSet(text=text, user=user):
             return _Act("goal", text, user=user)
-        case e.RevertAsked(scope=scope, user=user):
+        case e.RevertAsked(is_dry_run=False, scope=scope, user=user):
             return _Act("revert", scope, user=user)
         case e.ChildStarted():
             return _Act("delegate", entry.task, entry.relation, entry.user or agent)

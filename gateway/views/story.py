@@ -175,6 +175,8 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
             turn = record.turns.get(item.turn)
             cause = plain_words(turn.cause) if turn is not None else "an interrupt"
             text = f"Its turn was interrupted ({cause}) and can be resumed where it stopped."
+            if item.is_next:
+                return f"Its turn was interrupted ({cause}); it goes on after what runs.", ""
             return text, _resume(record, is_owned)
         case "superseded":
             how = f"`/queue resume {item.number}`" if is_owned else ""

@@ -214,6 +214,8 @@ def _item_state(item: Mapping[str, Any]) -> str:
             return f"[STEERING] → {', '.join(children)}"
         case {"state": "offered", "stopped": True}:
             return "[INTERRUPTED]"
+        case {"state": "interrupted", "next": True}:
+            return "[INTERRUPTED] (runs next)"
         case {"state": "offered", "wants": "steer"}:
             return "[STEERING] → when answered"
         case _:

@@ -285,6 +285,25 @@ def test_what_a_resume_runs_is_what_is_said_of_it(place: Place, serve, gate: Gat
     chat.close()
 
 
+def test_what_goes_on_after_the_running_turn_is_said_to(place: Place, serve, gate: Gate) -> None:
+    """A resume while another turn runs is seen by everybody: in the list, in `why`, and as its change."""
+    serve(Tools([gate.call]), Tools([gate.call]), Text("Done.", times=0))
+    chat = place.at_work(gate, "the first task")
+    chat.causes("/stop", "stopped")
+    chat.send("another one")
+    gate.wait()
+    assert "goes on" not in place.run("why", "last", "1").stdout
+    assert chat.ask("/queue resume")["text"] == "Restored 1 item. #1 runs after #2."
+    assert "#1 [INTERRUPTED] (runs next): the first task" in chat.ask("/queue")["text"]
+    items = chat.seen("queue")[-1]["items"]
+    assert [item["number"] for item in items if item.get("next")] == [1]
+    assert "it goes on after what runs." in place.run("why", "last", "1").stdout
+    gate.open()
+    chat.wait("turn_started", number=1)
+    chat.wait("turn_ended", status="completed")
+    chat.close()
+
+
 def test_what_was_set_aside_is_announced_at_the_next_start(place: Place, serve, gate: Gate) -> None:
     """A turn that another message replaced waits for nothing, but a resume of the session names it."""
     serve(Tools([gate.call]), Text("Done."))

@@ -116,6 +116,7 @@ def test_who_did_what_is_told(place: Place, serve, begin: Begin) -> None:
     assert web.close() is not None
     chat = place.chat()
     chat.completes("hi")
+    assert chat.ask("/revert --dry-run")["data"]["dry_run"]  # a look is no act
     assert chat.close() == 0
     serve(Tools([{**call, "arguments": {"command": "echo more > made"}}]), Text("Made."))
     assert place.run("chat", "--yes", "more").returncode == 0

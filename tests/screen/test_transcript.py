@@ -22,7 +22,7 @@ def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:
 
 def queue(*items: tuple[str, str, str], state: str = "open") -> dict[str, Any]:
     """A queue as its event shows it: id, state and text of each."""
-    shown = [{"id": name, "state": how, "text": text} for name, how, text in items]
+    shown = [{"id": name, "state": how, "text": text, "user": ""} for name, how, text in items]
     return {"type": "queue", "state": state, "items": shown}
 
 
@@ -46,7 +46,8 @@ JOINED = {"type": "session_started", "resumed": True}
         ([queue(("m1", "interrupted", "cut off"), state="held")], "cut off  (#1)"),
         ([JOINED, queue(("m1", "pending", "asked before"))], "asked before  (#1)"),
         ([JOINED, accepted("m1", 1, "turn", "now"), queue(("m1", "pending", "now"))], ""),
-        ([{"type": "recovered", "items": [{"id": "m1", "text": "b"}]}], "b  (#1)"),
+        ([{"type": "recovered", "items": [{"id": "m1", "text": "b", "user": ""}]}], "b  (#1)"),
+        ([accepted("m1", 1, "queue", "then") | {"user": "ann"}], "then  (#1 from ann)"),
         ([queue(("m1", "pending", "a goal's next turn"))], ""),
     ],
 )
@@ -110,8 +111,9 @@ def test_a_goal_that_another_terminal_set_is_told() -> None:
     assert done_by_another(added) == "Elsewhere: #2: x"
     steer = {**edit, "text": "#2 goes to the running turn.", "data": {"ok": True, "turn": "t1"}}
     assert done_by_another(steer) == "Elsewhere: #2 goes to the running turn."
-    for looks in ({"items": []}, {"ok": True, "restored": 1, "children": ["kid"]}):
-        assert not done_by_another({**edit, "text": "#1 runs.", "data": looks})
+    resumed = {**edit, "text": "#1 runs after #2.", "data": {"ok": True, "restored": 1}}
+    assert done_by_another(resumed) == "Elsewhere: #1 runs after #2."
+    assert not done_by_another({**resumed, "data": {"items": []}})
     assert not done_by_another({**told, "name": "mode", "data": {"ok": True}})
 
 
@@ -126,6 +128,8 @@ def test_whoever_stops_or_reverts_elsewhere_is_told() -> None:
     told = "Elsewhere: another terminal or program asked for this revert."
     assert done_by_another({**revert, "data": {"restored": ["a", "b"], "dry_run": False}}) == told
     assert not done_by_another({**revert, "data": {"restored": ["a"], "dry_run": True}})
+    named = {"restored": ["a"], "dry_run": False, "user": "ann"}
+    assert not done_by_another({**revert, "data": named})
 
 
 def test_a_call_runs_for_whole_seconds() -> None:

@@ -458,6 +458,33 @@ def test_a_power_cut(serve, served: Start, browser: Open, gate: Gate, port: str)
 
 
 @pytest.mark.nightly
+def test_a_page_that_stays_open_sees_what_a_power_cut_ended(
+    serve, served: Start, browser: Open, port: str
+) -> None:
+    """Neither a question nor a turn is there any more, as for a page that is opened then."""
+    serve(touch("a", "one"))
+    web = served("--port", port)
+    one, session = begun(browser, web)
+    say(web, session, "one")
+    one.wait_text("May write run?", ".question")
+    web.kill()
+    one.wait("document.querySelector('.connection')?.checkVisibility()")
+    again = served("--port", port, name="desk2")
+    one.wait("!document.querySelector('.connection').checkVisibility()")
+    one.wait("!document.querySelector('.question')")
+    one.wait_text("interrupted", ".queue")
+    one.wait_text("No program has this session open")
+    assert one.run("return document.querySelector('.composer .stop').hidden")
+    seen = one.texts(".queue")
+    open_session(one, again, "")
+    one.wait("!document.querySelector('.session')")
+    open_session(one, again, session)
+    one.wait_text("interrupted", ".queue")
+    assert one.texts(".queue") == seen
+    assert one.complaints() == []
+
+
+@pytest.mark.nightly
 def test_the_lid_is_closed(place: Place, serve, served: Start, browser: Open, gate: Gate) -> None:
     """The job goes on without its terminal; later each way in shows its title and what happened."""
     serve(shell(gate.command), Text("It went well."))

@@ -280,6 +280,20 @@ def test_each_thing_is_shown_once_and_as_it_is(
     assert one.complaints() == []
 
 
+SLOW_ANSWERS = """
+const ask = window.fetch;
+window.areSlow = true;
+window.fetch = async (...given) => {
+  const answer = await ask(...given);
+  if (given[1]?.method !== "PATCH") return answer;
+  const gone = () => !document.querySelector(".item textarea");
+  while (!gone()) await new Promise((done) => setTimeout(done, 20));
+  window.areSlow = false;
+  return answer;
+};
+"""
+
+
 def test_a_message_that_is_edited_waits_for_its_editor(
     serve, served: Start, browser: Open, gate: Gate
 ) -> None:
@@ -306,9 +320,12 @@ def test_a_message_that_is_edited_waits_for_its_editor(
         page.wait("document.querySelectorAll('.turn-ended').length === 2")  # begin, changelog
         assert page.texts(".said .words") == ["begin", "changelog"]
     one.run("document.querySelector('.item textarea').value = ''")
+    one.run(SLOW_ANSWERS)  # the turn begins before the page hears that its text was taken
     one.type(".item textarea", f"better docs{ENTER}")
     other.wait_text("better docs", ".entries")
     other.wait("document.querySelectorAll('.turn-ended').length === 3")
+    one.wait("window.areSlow === false")
+    assert one.run("return document.querySelector('#input').value") == ""
     one.wait_text("being edited", ".queue")
     other.go("about:blank")
     one.wait("document.querySelectorAll('.turn-ended').length === 4")

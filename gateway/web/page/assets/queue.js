@@ -43,7 +43,7 @@ export class QueueView {
   }
 
   get isHeld() {
-    return this.state === "held" || this.items.some((item) => item.held || item.state === "interrupted");
+    return this.state === "held" || this.items.some((item) => item.held || (item.state === "interrupted" && !item.next));
   }
 
   /** Take in a whole queue, or the change of the one that is known; false if that is not enough to know it. */
@@ -143,7 +143,7 @@ export class QueueView {
     row.grip.hidden = !isMovable;
     set(row.grip, { "aria-label": `Move #${item.number}: ${item.text.slice(0, 60)}. Place ${at + 1} of ${this.waiting.length}; use the arrow keys` });
     fill(row.about, el("span.number", `#${item.number}`), item.user && el("span", item.user),
-      !isWaiting(item) && chip(item.state), item.turn && !item.held && chip("steered", "steers soon"), item.held && chip("held"),
+      !isWaiting(item) && chip(item.state), item.turn && !item.held && chip("steered", "steers soon"), item.held && chip("held"), item.next && chip("next", "runs next"),
       item.edited && chip("held", "being edited"), item.children?.length > 0 && el("span", `for ${item.children.join(", ")}`),
       item.progress && el("span", `${item.progress.done}/${item.progress.total} ${item.progress.unit}`));
     fill(row.text, item.text, item.answer && item.answer !== item.text && el("span.item-answer", item.answer));
@@ -259,13 +259,17 @@ export class QueueView {
     const save = async () => {
       const text = area.value.trim();
       if (!text || text === item.text) return done();
+      const { leave } = row;
+      row.leave = () => done(false); // it may begin before the answer is here: its text is on the way
       try {
         await send("PATCH", this.path(item.number), { text });
         row.item = { ...row.item, text };
         announce(`#${item.number} was changed`);
-        done();
+        if (row.isEditing) done();
       } catch (error) {
         complain(error);
+        if (row.isEditing) row.leave = leave;
+        else this.onleft(text, item.number);
       }
     };
     area.addEventListener("keydown", (event) => {

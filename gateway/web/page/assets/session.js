@@ -161,7 +161,8 @@ export class SessionView {
     const isLive = this.row.open !== "no";
     if (turn?.state === "paused" && turn.question && isLive) this.questions.ask({ id: turn.question, kind: "permission", tool: "continue", arguments: { model_calls: turn.step - turn.granted } }, true);
     for (const call of Object.values(turn?.calls || {})) {
-      if (call.state === "asking" && isLive) this.questions.ask({ id: call.question, kind: call.tool === "mcp:elicitation" ? "form" : call.is_hold ? "hold" : "permission", tool: call.tool, arguments: call.arguments, outside: call.is_outside }, true);
+      const { asked } = call;
+      if (call.state === "asking" && asked && isLive) this.questions.ask({ ...asked, id: asked.question, kind: call.tool === "mcp:elicitation" ? "form" : asked.is_hold ? "hold" : "permission", outside: asked.is_outside }, true);
     }
     this.drawState();
   }
@@ -249,6 +250,7 @@ export class SessionView {
     this.node.toggleAttribute("data-follows", isConnected);
     if (!isConnected) {
       this.connection.textContent = "Not connected. Trying again…";
+      this.wasLost = true;
       return;
     }
     if (this.wasLost) this.refresh();
@@ -262,6 +264,8 @@ export class SessionView {
       this.row = await get(this.path);
       if (this.row.open === "no") this.onlife("no");
       else this.drawState();
+      this.queue.isKnown = false;
+      await this.askQueue();
     } catch (error) {
       if (error.status) complain(error);
     }

@@ -74,7 +74,8 @@ class Call {
     if (this.ended) {
       if (this.ended.exit_code) facts.push(`exit ${this.ended.exit_code}`);
       if (state !== "ok") facts.push(PHRASES[state] || state);
-      else if (this.ended.lines) facts.push(counted(this.ended.lines, "line"));
+      const lines = this.ended.lines - (this.event.tool === "shell"); // without the one with the exit code
+      if (state === "ok" && lines > 1) facts.push(counted(lines, "line"));
     }
     fill(this.summary, el(`span.dot.is-${state.replace(/[^a-z_]/g, "")}`, { role: "img", "aria-label": PHRASES[state] || state }),
       el("b", this.event.tool), el("code", gist(this.event.arguments)), el("span.facts", facts.join(", ")), icon("chevron"));
