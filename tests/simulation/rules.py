@@ -96,7 +96,7 @@ def failure(copy: Path, *tests: str) -> str:
     """
     plain = ("-x", "-q", "--tb=short", "-p", "no:cacheprovider")
     ran = subprocess.run(
-        (sys.executable, "-B", "-m", "pytest", *plain, *tests),
+        (sys.executable, "-P", "-B", "-m", "pytest", *plain, *tests),
         cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy.parent)},
         capture_output=True,
