@@ -78,6 +78,12 @@ def named_sessions(arguments: Sequence[str]) -> list[str]:
     return named
 
 
+def _is_option(argument: str) -> bool:
+    """Whether what begins with a dash is an option; a sentence is a message all the same."""
+    first, _, rest = argument.partition(" ")
+    return first.startswith("-") and ("=" in first or not rest)
+
+
 def usual_options(arguments: Sequence[str]) -> ChatOptions | None:
     """Read what is typed after `chat`; none if it is anything but whole options and one message.
 
@@ -93,7 +99,7 @@ def usual_options(arguments: Sequence[str]) -> ChatOptions | None:
             if not value or value.startswith("-"):
                 return None
             found[VALUES[argument]] = value
-        elif not argument.strip() or argument.startswith("-") or "message" in found:
+        elif not argument.strip() or _is_option(argument) or "message" in found:
             return None
         else:
             found["message"] = argument

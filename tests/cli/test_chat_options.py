@@ -49,6 +49,14 @@ def test_the_same_as_typer(arguments: tuple[str, ...], monkeypatch: pytest.Monke
     assert [usual_options(arguments)] == typed
 
 
+def test_a_sentence_that_begins_with_a_dash_is_a_message() -> None:
+    """No option has spaces in its name."""
+    found = usual_options(("--yes", "--silent should be called --quiet"))
+    assert found is not None
+    assert (found.is_yes, found.message) == (True, "--silent should be called --quiet")
+    assert usual_options(("--agent=a b",)) is None
+
+
 @pytest.mark.parametrize("arguments", LEFT)
 def test_what_is_left_to_typer(arguments: tuple[str, ...]) -> None:
     """Mistakes, help and unusual ways to write it are not read."""
