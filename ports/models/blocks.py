@@ -37,6 +37,7 @@ from .said_files import (
     PATH,
     blocks,
     commands_in,
+    is_code,
     is_test,
     known_path,
     placed,
@@ -69,6 +70,12 @@ _TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".i
 _DOCUMENTS = (".md", ".txt", ".rst")
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
+_COMPUTED = lazy_pattern(
+    r"(?i)\bhow (many|much|often)\b|\b(total|sum|average|mean|median|count|number of|most|least|"
+    r"(long|short|high|low|large|small|bigg|old|young|lat|earli|cheap|fast|slow|heavi|light|near|far)\w{0,3}est)\b"
+)
+"""A question whose answer is computed from all lines of a file."""
+
 _SCRIPT = (
     "To look into {names}, or to make something of all its lines, print one short Python script"
     "{begins} in a ```python block, which is run in the folder, and nothing else.\n\n"
@@ -80,6 +87,18 @@ _MOVE = (
 _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
     "a fenced block."
+)
+_MISSING = (
+    "There is no {name} yet. Print its path alone on a line, then its whole content in a fenced "
+    "block."
+)
+_MODULE = (
+    "Write the Python module {path} with {names}, and print only it in a fenced block.\n\n"
+    "This must hold:\n{cases}\n\n{how}"
+)
+_SAME = (
+    "That is what the files hold already. Change what the request asks for, and print the whole "
+    "changed file: {request}"
 )
 _AGAIN = "Say in one sentence what is wrong, then print the path and the whole corrected file."
 _REWRITE = (
@@ -94,6 +113,14 @@ _PLAIN = (
 _STEPS = (
     "Compute step by step, in at most five lines, what the code does in this case, and what it should "
     "do. Then print {names} with the whole corrected code."
+)
+_HOW = (
+    "Write the steps as comments first, then the code of each.",
+    "Handle the edge cases first, then the usual case.",
+    "Use a simple loop.",
+    "Use only comparisons and simple arithmetic.",
+    "Write the rule as a docstring first.",
+    "Use as few lines as possible.",
 )
 _FAILED = "A first try failed:\n"
 _SIMPLY = "Do it in a simple and general way."
@@ -196,13 +223,7 @@ class SmallTurn(TurnView):
 
     def _owed(self) -> str:
         """Say what the last command has left undone; empty if nothing."""
-        missing = [
-            name
-            for name in dict.fromkeys(PATH.findall(self.request))
-            if MAKES.search(self.request) and not VERSION.fullmatch(name)
-            if not any(f"/{path}".endswith(f"/{name}") for path in self.files)
-        ]
-        if missing and not self.has_others:
+        if missing := self._missing():
             return f"There is no {' or '.join(f'`{name}`' for name in missing)} yet."
         has_printed = any(tail_of(result) for _, result in self.rounds[-1].pairs)
         is_same = self.shown == self.first_shown
@@ -264,20 +285,36 @@ class SmallTurn(TurnView):
         """Return what to ask at once where an answer is none; nothing if it is one."""
         if (function := self.suspect()) and is_hollow(_code_in(text), function[1]):
             head = head_of(self.before[function[0]] or "", function[1])
-            plain = _PLAIN.format(head=head, cases=cases_in(self.failures[:1]))
+            plain = _PLAIN.format(head=head, cases=self.checks_of(function[1]))
             return (ChatMessage(role="user", text=plain),)
         if has_calls or not self.owes_file(text):
             return ()
         said = ChatMessage(role="assistant", text=text)
-        return (*step, said, ChatMessage(role="user", text=_NUDGE))
+        missing = self._missing()
+        nudge = _MISSING.format(name=missing[0]) if missing else _NUDGE
+        if not missing and self._has_known_file(text):
+            nudge = _SAME.format(request=self.request)
+        return (*step, said, ChatMessage(role="user", text=nudge))
 
     def owes_file(self, text: str) -> bool:
         """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
-        named = set(PATH.findall(self.request))
-        wants_new = bool(MAKES.search(self.request) and named - self.files.keys())
+        wants_new = bool(self._missing())
         has_code = any(path in ("", *ENDINGS.values()) for path, _ in blocks(text.splitlines()))
+        has_code |= self._has_known_file(text)
         wants_any = has_code or wants_new or bool(MENDS.search(self.request))
         return wants_any and not self.is_question and not any(map(self.is_command, self.rounds))
+
+    def _missing(self) -> list[str]:
+        """Return the files that the request names and the folder has not, if it wants something new."""
+        names = [name for name in dict.fromkeys(PATH.findall(self.request)) if _is_file(name)]
+        there = [f"/{path}" for path in (*self.files, *self.before)]
+        missing = [name for name in names if not any(path.endswith(f"/{name}") for path in there)]
+        wants_new = MAKES.search(self.request) or any(is_code(name) for name in missing)
+        return missing if wants_new and not self.has_others else []
+
+    def _has_known_file(self, text: str) -> bool:
+        found = blocks(text.splitlines(), self.files)
+        return any(known_path(path, self.files) in self.files for path, _ in found)
 
     @property
     def _hint(self) -> str:
@@ -289,9 +326,11 @@ class SmallTurn(TurnView):
         named = [path for path in self.files if path.rpartition("/")[2] in self.request]
         parts = [path for path in named if self.files[path] is None]
         asked = PATH.findall(self.request)
-        is_code = any(not name.endswith((*DATA, *_TEXTS)) for name in asked)
-        data = [path for path in named if path.endswith(DATA) and not self.is_question]
-        if is_code and not parts:
+        has_code = any(not name.endswith((*DATA, *_TEXTS)) for name in asked)
+        is_computed = not self.is_question or _COMPUTED.search(self.request)
+        kinds = (*DATA, ".json") if self.is_question else DATA
+        data = [path for path in named if path.endswith(kinds) and is_computed]
+        if has_code and not parts:
             return ""
         names = " and ".join(f"`{path}`" for path in (parts or data)[:3])
         is_table = all(path.endswith((".csv", ".tsv")) for path in parts or data)
@@ -400,6 +439,11 @@ class SmallTurn(TurnView):
             return _PLAIN.format(
                 head=head_of(self.files[example[0]] or "", example[1]), cases=cases
             )
+        if self.variant is not None:
+            how = _HOW[self.variant % len(_HOW)]
+            path, wanted = self.wanted() or ("", [])
+            said = "\n".join(dict.fromkeys(map(self.checks_of, wanted)))
+            return _MODULE.format(path=path, names=" and ".join(wanted), cases=said, how=how)
         if paths and not any(path in self.before for path in paths):
             tell = {1: f"{_FAILED}{cases}\n\n{_SIMPLY}", 2: _MIND.format(cases=cases, names=names)}
             return f"{self.first_shown}\n\n{self.request}\n\n{tell[tries]}" if tries in tell else ""
@@ -422,7 +466,10 @@ class SmallTurn(TurnView):
 
     def _one_function(self, path: str, name: str) -> str:
         shown = _shown_file(path, without_body(self.before[path] or "", name))
-        cases = cases_in(self.failures[:1])
+        cases = self.checks_of(name)
+        if self.variant is not None:
+            head = head_of(self.before[path] or "", name)
+            return f"{_PLAIN.format(head=head, cases=cases)}\n\n{_HOW[self.variant % len(_HOW)]}"
         return f"{shown}\n\nThis must hold:\n{cases}\n\n{_FUNCTION.format(name=name)}"
 
     def _one_file(self, path: str, old: str, new: str) -> str:
@@ -442,6 +489,10 @@ class SmallTurn(TurnView):
             output = f"`{command}` printed:\n{result[-_OUTPUT:]}"
             printed.append(f"{output}\n\nThe request was: {self.request}")
         return "\n".join(printed)
+
+
+def _is_file(name: str) -> bool:
+    return not VERSION.fullmatch(name)
 
 
 def _code_in(text: str) -> str:

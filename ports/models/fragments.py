@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Iterable
 
 _WHOLE = 0.75
 """A text with this share of a file's words is the whole file, also if a definition is missing."""
@@ -68,6 +69,19 @@ def repaired(path: str, written: str) -> str:
 def functions_of(source: str) -> list[str]:
     """Return the names of functions and methods in the order of a file; none if it cannot be read."""
     return list(dict.fromkeys(node.name for node in _functions(source)))
+
+
+def used_by(source: str, names: Iterable[str]) -> set[str]:
+    """Return functions of a file with those that they use, directly or not."""
+    bodies = {node.name: node for node in _functions(source)}
+    found, left = set[str](), [*names]
+    while left:
+        if (name := left.pop()) in found or name not in bodies:
+            continue
+        found.add(name)
+        inner = ast.walk(bodies[name])
+        left += [getattr(node, "id", getattr(node, "attr", "")) for node in inner]
+    return found
 
 
 def without_body(source: str, name: str) -> str:

@@ -13,13 +13,17 @@ from posixpath import basename, normpath
 from ...machines.pattern import lazy_pattern
 from ..tools.survey import FOREIGN
 
-_OLD, _NEW = (rf"[`'\"]?\b(?P<{name}>\w[\w.-]{{1,60}}\w)[`'\"]?" for name in ("old", "new"))
+_NAME = r"(?-i:[A-Z][\w-]{0,30}(?: [A-Z][\w-]{0,30}){1,3})|(?:--?|[#.@])?\w[\w.-]{1,60}\w"
+_OLD, _NEW = (rf"[`'\"]?(?<![\w#-])(?P<{name}>{_NAME})[`'\"]?" for name in ("old", "new"))
 _SHAPES = (
     lazy_pattern(rf"(?i)\brename\b[^\n]{{0,60}}?{_OLD} (?:to|into|as) {_NEW}"),
     lazy_pattern(
         rf"(?i){_OLD}(?: in [\w./-]{{1,60}})? (?:(?:should|shall|must) be|is now) (?:called|named) {_NEW}"
     ),
     lazy_pattern(rf"(?i)\b(?:is|are|be) (?:now )?{_NEW} instead of {_OLD}"),
+    lazy_pattern(
+        rf"(?i)\breplace (?:(?:the|all|every|\w{{1,20}}) ){{0,2}}{_OLD} (?:with|by) {_NEW}"
+    ),
 )
 _FROM, _TO = (
     rf"[`'\"]?(?<![\w./-])(?P<{name}>[\w.-][\w./-]{{0,80}}[\w/])[`'\"]?" for name in ("old", "new")
@@ -33,9 +37,11 @@ _USUAL = frozenset(
     "in of to for that this them where too also please pls thanks file files script scripts code module "
     "modules function class method variable constant column field key option setting docs documentation "
     "readme tests test config project folder place places text texts page pages python javascript fix "
+    "js ts html css sql json yaml yml csv toml xml php java table colour color word flag argument "
     "imports links references mentions callers calls usages paths name still work works pass so".split()
 )
 """Words beside a renaming that ask for nothing else."""
+_LETTER = re.compile("[A-Za-z]")
 _USUAL_WORD = re.compile("[A-Za-z][a-z]+")
 _DOCUMENTS = (".md", ".txt", ".rst")
 _STYLED = (".css", ".html", ".htm", ".scss", ".svg")
@@ -53,8 +59,8 @@ def renaming(request: str, files: Mapping[str, str | None]) -> tuple[str, str] |
     texts = [(path, text or "") for path, text in files.items()]
     is_there = any(_whole(old, path).search(text) for path, text in texts)
     is_new = not any(new in text for _, text in texts)
-    is_kind = bool(re.search("[A-Za-z]", old)) == bool(re.search("[A-Za-z]", new))
-    if not (is_there and is_new and is_kind) or any(path.endswith(old) for path in files):
+    kinds = {name[:1] if name[:1] in "#-.@" else bool(_LETTER.search(name)) for name in (old, new)}
+    if not (is_there and is_new and len(kinds) == 1) or any(path.endswith(old) for path in files):
         return None
     return (old, new) if _is_all(request, found, files) else None
 

@@ -138,6 +138,8 @@ def _path_above(lines: Sequence[str]) -> str:
     return paths[-1] if paths else _path_in(above) if len(above.split()) <= 6 else ""
 
 
+_PLAIN = (".txt", ".csv", ".tsv", ".json", ".md", ".log")
+_CODE = (".py", ".js", ".ts", ".sh", ".sql", ".html", ".css", ".go", ".rs", ".c")
 _DEFINED = re.compile(r"^(?:def|class|function|const|func|fn) (\w+)", re.M)
 
 
@@ -155,7 +157,11 @@ def placed(
     asked_for = set(re.findall(r"\w+", request))
     ends = ("", SHELL, *ENDINGS.values())
     bare = [path == SHELL for path, _ in found if path in ends]
+    named = list(dict.fromkeys(PATH.findall(request)))
+    new = [name for name in named if name not in known and name.endswith(".py")]
     for path, body in found:
+        if len(new) == 1 and path.endswith(_PLAIN) and _is_script(body):
+            path = new[0]  # a script is no text: its heading is about what it reads
         names = set(_DEFINED.findall(body))
         own = set(_DEFINED.findall(known.get(known_path(path, known)) or ""))
         fits = [
@@ -190,6 +196,11 @@ def known_path(path: str, known: Mapping[str, object]) -> str:
     path = path.removeprefix("./")
     ends = [name for name in known if name.endswith(f"/{path}")]
     return ends[0] if path not in known and len(ends) == 1 else path
+
+
+def is_code(path: str) -> bool:
+    """Whether a path has the name of a file with code."""
+    return path.endswith(_CODE)
 
 
 def is_test(path: str) -> bool:

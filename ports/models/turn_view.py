@@ -15,7 +15,7 @@ from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
 from ..tools.survey import SURVEY, TESTS
 from .failure_text import TAIL, cases_in, has_failed, tail_of
-from .fragments import functions_of
+from .fragments import functions_of, used_by
 from .renames import after_move, moving, renaming, with_name
 from .said_files import blocks, is_test
 
@@ -25,6 +25,8 @@ _GOES_ON = "[You were interrupted"  # begins a line of a message that is said ag
 _CUT = ("[Unknown outcome", "[The program died", "[Not run:")  # begin results that a crash left
 ROUNDS = 4
 """Answers that the tests may fail; after each the model is asked in another way."""
+VARIANTS = 4
+"""Answers after these, each asked for with another word on how: tests tell which one is right."""
 FUNCTIONS = 3
 """Functions that the model writes again, without a look at the wrong one, before these."""
 FILES = 8
@@ -40,6 +42,7 @@ MOVES = lazy_pattern(
 VERSION = lazy_pattern(r"\d+(\.\d+)+")
 """The number of a version."""
 
+_CHECKS = 8  # lines of tests that are told about one function
 _AT_FAULT = 3  # files that the model sees again after a failure
 _WROTE = ("Created", "Replaced", "Unchanged")
 _EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|bump|refers?)\b")
@@ -152,7 +155,15 @@ class TurnView:
         if not self.rounds or not self.fault_of(self.rounds[-1]):
             return False
         is_refused = any(each.refusal for each in self.rounds)
-        return self.tries < (2 if is_refused else ROUNDS + len(self.suspects()))
+        suspects = self.suspects()
+        more = VARIANTS if suspects or self.wanted() else 0
+        return self.tries < (2 if is_refused else ROUNDS + len(suspects) + more)
+
+    @property
+    def variant(self) -> int | None:
+        """Which of the last answers is to be asked for, from 0; none before those."""
+        number = self.tries - ROUNDS - len(self.suspects())
+        return number if number >= 0 else None
 
     def fault_of(self, round: Round) -> str:
         """Say what went wrong with the files of an answer; empty if nothing did."""
@@ -169,17 +180,39 @@ class TurnView:
         return self.failures[0] if self.suspects() else self.tested or ""
 
     def suspects(self) -> list[tuple[str, str]]:
-        """Return functions that may be wrong, with their files: those first that the failure names."""
+        """Return functions that may be wrong, with their files: those first that the failure names.
+
+        Where it names some, others of their file count only if these use them.
+        """
         if not MENDS.search(self.request):
             return []
         told = cases_in(self.failures[:1])
-        found = [
-            (path, name)
-            for path in self.at_fault()
-            if path.endswith(".py") and self.before.get(path)
-            for name in functions_of(self.before[path] or "")
-        ]
+        found = list[tuple[str, str]]()
+        for path in self.at_fault():
+            text = self.before.get(path) if path.endswith(".py") else None
+            names = functions_of(text or "")
+            named = [name for name in names if re.search(rf"\b{name}\b", told)]
+            used = used_by(text or "", named)
+            found += [(path, name) for name in names if not named or name in used]
         return sorted(found, key=lambda of: not re.search(rf"\b{of[1]}\b", told))[:FUNCTIONS]
+
+    def wanted(self) -> tuple[str, list[str]] | None:
+        """Return a Python file that was not there, and the names that the tests import from it."""
+        tests = "\n".join(text for name, text in self.files.items() if text and is_test(name))
+        for path in self.files.keys() - self.before.keys():
+            stem = re.escape(path.rpartition("/")[2].removesuffix(".py"))
+            found = re.search(rf"^from {stem} import ([\w, ]+)$", tests, re.M)
+            if found and path.endswith(".py"):
+                return path, re.findall(r"\w+", found[1])
+        return None
+
+    def checks_of(self, name: str) -> str:
+        """Return what the folder's tests say of a function, line by line, else what has failed."""
+        tests = [text for path, text in self.files.items() if text and is_test(path)]
+        lines = [line.strip() for text in tests for line in text.splitlines()]
+        told = [line for line in lines if "assert" in line and re.search(rf"\b{name}\(", line)]
+        whole = [line for line in dict.fromkeys(told) if line.count("(") == line.count(")")]
+        return "\n".join(whole[:_CHECKS]) or cases_in(self.failures[:1])
 
     @property
     def known(self) -> Mapping[str, str | None]:
@@ -193,6 +226,8 @@ class TurnView:
     def suspect(self) -> tuple[str, str] | None:
         """Return the function that the model is to write again now, and its file."""
         suspects = self.suspects() if self.may_try and not self.since else []
+        if suspects and self.variant is not None:
+            return suspects[self.variant % len(suspects)]
         return suspects[self.tries - 1] if 0 < self.tries <= len(suspects) else None
 
     def at_fault(self) -> list[str]:

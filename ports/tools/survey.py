@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,11 @@ _LARGEST = 8 << 20  # bytes of a file that is looked into
 _LISTED = 40  # names of other files
 FOREIGN = ("venv", "node_modules", "target", "dist", "build")
 """Folders of a language's environment."""
+_SHOWN_DOTS = (
+    *(".github", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".pre-commit-config.yaml"),
+    *(".gitignore", ".dockerignore", ".editorconfig"),
+)
+"""Folders and files with a dot that people ask about; others hold caches and secrets."""
 
 
 class Found(Value):
@@ -58,27 +63,35 @@ class Found(Value):
 
 
 def _survey(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> m.ToolResult:
-    folder = find_place(".", context.folder).path
     hidden = [list(pair) for pair in context.hidden]
+    found = files_in(find_place(".", context.folder).path, hidden, stop.check)
+    text = shown(arguments["request"], found)
+    command = command_of_tests(found, arguments["request"])
+    text += f"\n\n{TESTS}{command}" if command else ""
+    return m.ToolResult(status="ok", text=text)
+
+
+def files_in(folder: Path, hidden: list[list[Any]], check: Callable[[], None]) -> list[Found]:
+    """Read the text files of a folder by path, without those that rules hide or nobody asks about.
+
+    `check` is called before each; what it raises ends the look.
+    """
     found: list[Found] = []
     for path in files_below(str(folder)):
-        stop.check()
+        check()
         relative = os.path.relpath(path, folder)
         if len(found) == _MOST:
             break
         parts = Path(relative).parts
-        if any(part.startswith(".") or part in FOREIGN for part in parts):
+        dots = (part for part in parts if part.startswith("."))
+        if any(part in FOREIGN for part in parts) or any(dot not in _SHOWN_DOTS for dot in dots):
             continue
         if is_hidden(path, relative, hidden):
             continue
         content = content_of(path, _LARGEST)
         if content or os.path.getsize(path) == 0:
             found.append(Found(path=relative, text=content.decode(errors="replace")))
-    found.sort(key=lambda file: file.path)
-    text = shown(arguments["request"], found)
-    command = command_of_tests(found, arguments["request"])
-    text += f"\n\n{TESTS}{command}" if command else ""
-    return m.ToolResult(status="ok", text=text)
+    return sorted(found, key=lambda file: file.path)
 
 
 SURVEY_TOOL = ThreadTool(

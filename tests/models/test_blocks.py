@@ -646,3 +646,85 @@ def test_a_question_owes_no_file(said: str, is_asked_again: bool) -> None:
 def test_a_function_is_asked_for_by_its_head(source: str, head: str, reduced: str) -> None:
     """Also one whose body begins on the line of the colon."""
     assert (head_of(source, "f"), without_body(source, "f")) == (head, reduced)
+
+
+def test_what_is_computed_of_all_lines_is_computed_by_a_script() -> None:
+    """Also for a question; one that only looks something up is answered from what is shown."""
+    survey = 'a.json\n```\n[{"km": 3}, {"km": 5}]\n```'
+    for said, is_script in (
+        ("which in a.json is the longest?", True),
+        ("what is in a.json?", False),
+    ):
+        talk = Talk("```python\nprint(5)\n```")
+        talk.says(said)
+        answer = talk.next(survey)
+        assert ("Python script" in talk.model.asked[0].messages[-1].text) is is_script
+        assert bool(answer.tool_calls) is is_script
+
+
+def test_a_file_that_came_back_as_it_was_is_asked_for_again() -> None:
+    """Where a new one is named, that one is."""
+    same = "a.py\n```\nx = 1\n```"
+    for said, told in (
+        ("x should be 2", "That is what the files hold already."),
+        ("i need f in b.py", "There is no b.py yet."),
+    ):
+        talk = Talk(same, "b.py\n```\ndef f(): ...\n```")
+        talk.says(said)
+        assert calls_of(talk.next(same)) == [("write", "b.py")]
+        assert talk.model.asked[1].messages[-1].text.startswith(told)
+
+
+def test_a_script_below_the_name_of_its_data_is_the_one_that_is_asked_for() -> None:
+    """The data stays as it is."""
+    talk = Talk("words.txt\n```python\nprint(open('words.txt').read())\n```")
+    talk.says("write top.py, it prints words.txt")
+    assert calls_of(talk.next("words.txt\n```\na b\n```")) == [("write", "top.py")]
+
+
+def test_only_what_the_failing_function_uses_is_written_anew() -> None:
+    """With all that the tests say of it; then in plain words, each time with another one on how."""
+    source = (
+        "def g(n):\n    return 1\n\n\ndef f(n):\n    return g(n)\n\n\ndef other():\n    return 0\n"
+    )
+    test = "    def test_f(self):\n        self.assertEqual(f(1), 2)\n        self.assertEqual(f(2), 4)\n"
+    survey = (
+        f"a.py\n```\n{source}```\n\ntest_a.py\n```\nfrom a import f\n{test}```\n\n"
+        "Tests are run with: make test"
+    )
+    failed = "    self.assertEqual(f(1), 2)\nAssertionError: 1 != 2\n[exit code 1]"
+    talk = Talk(*(f"```python\ndef f(n):\n    return {n}\n```" for n in range(12)))
+    talk.says("test_a.py fails, fix a.py")
+    talk.next(survey)
+    for _ in range(9):
+        answer = talk.next("Replaced `a.py`.", failed)
+        if not answer.tool_calls:
+            break
+        talk.next(survey)
+    asked = [request.messages[-1].text for request in talk.model.asked]
+    both = "This must hold:\nself.assertEqual(f(1), 2)\nself.assertEqual(f(2), 4)"
+    assert both in asked[1]
+    assert [text.count("Write the function f.") for text in asked[:3]] == [0, 1, 0]
+    assert "Write the function g." in asked[2]
+    assert not any("Write the function other." in text for text in asked)
+    plain = [text for text in asked if text.startswith("Write this Python function")]
+    assert len(plain) == len(set(plain)) == 4
+    assert plain[0].partition("\n\n")[2].startswith(f"def f(n):\n\n{both}\n\nWrite the steps")
+
+
+def test_a_new_module_is_asked_for_by_its_names() -> None:
+    """After the other ways, with what the tests say."""
+    test = "test_a.py\n```\nfrom a import f, g\nassert f(1) == 2\nassert g(1) == 3\n```"
+    failed = "    assert f(1) == 2\nAssertionError\n[exit code 1]"
+    talk = Talk(*(f"a.py\n```python\nf = {n}\n```" for n in range(9)))
+    talk.says("write a.py so that the tests pass")
+    talk.next(f"{test}\n\nTests are run with: make test")
+    for n in range(9):
+        answer = talk.next("Created `a.py`.", failed)
+        if not answer.tool_calls:
+            break
+        talk.next(f"a.py\n```\nf = {n}\n```\n\n{test}\n\nTests are run with: make test")
+    asked = [request.messages[-1].text for request in talk.model.asked]
+    plain = [text for text in asked if text.startswith("Write the Python module a.py with f and g")]
+    assert len(plain) == len(set(plain)) == 4
+    assert "This must hold:\nassert f(1) == 2\nassert g(1) == 3\n\n" in plain[0]

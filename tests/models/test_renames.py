@@ -10,7 +10,8 @@ FILES = {
     "rules.py": "MAX_BOOKS = 5\nMAX_WEEKS = 4\n",
     "desk.py": "import rules\n# MAX_BOOKS is known outside\nprint(rules.MAX_BOOKS)\n",
     "stock.csv": "item,qty\nspade,4\n",
-    "README.md": "Call 555-0142. The timeout is 30.\n",
+    "README.md": "Call 555-0142. The timeout is 30. Come to the Harvest Fest.\n",
+    "run.sh": "--silent) colour=#336699\n",
     "long.log": None,
 }
 
@@ -26,6 +27,12 @@ FILES = {
             "that use it",
             ("qty", "quantity"),
         ),
+        (
+            "the Harvest Fest is now called Autumn Fair, please change it in all the files",
+            ("Harvest Fest", "Autumn Fair"),
+        ),
+        ("--silent should be called --quiet everywhere", ("--silent", "--quiet")),
+        ("replace the colour #336699 with #2a6f4e in the css files", ("#336699", "#2a6f4e")),
         (
             "our phone number is now 555-0199 instead of 555-0142, change it everywhere",
             ("555-0142", "555-0199"),

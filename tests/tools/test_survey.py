@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.ports.tools.survey import TESTS, Found, command_of_tests, shown
+from steersman.ports.tools.survey import TESTS, Found, command_of_tests, files_in, shown
 
 LOG = "".join(f"10:{n:02d} {'ERROR' if n % 7 == 3 else 'INFO'} request r{n}\n" for n in range(90))
 
@@ -41,6 +41,17 @@ def test_lines_are_counted_where_a_number_is_asked_for() -> None:
     counted = shown("how many in guests.csv want fish?", files)
     assert counted.endswith("```\n\n(`fish` is in 2 of the 4 lines of guests.csv.)")
     assert shown("who in guests.csv wants fish?", files).endswith("```")
+
+
+def test_files_with_a_dot_are_left_out_but_for_those_that_people_ask_about(tmp_path: Path) -> None:
+    """The settings of a build are shown; caches, keys and git's own files are not."""
+    for name in (".github/workflows/ci.yml", ".gitignore", ".env", ".cache/a.txt", "a/.npmrc"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+    assert [file.path for file in files_in(tmp_path, [], lambda: None)] == [
+        ".github/workflows/ci.yml",
+        ".gitignore",
+    ]
 
 
 def test_what_is_named_comes_first() -> None:
