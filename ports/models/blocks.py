@@ -75,6 +75,10 @@ _COMPUTED = lazy_pattern(
     r"(long|short|high|low|large|small|bigg|old|young|lat|earli|cheap|fast|slow|heavi|light|near|far)\w{0,3}est)\b"
 )
 """A question whose answer is computed from all lines of a file."""
+_CHORE = lazy_pattern(
+    r"(?i)\b(sort(ed|s)?|uniq\w*|duplicates?|dedup\w*|count|sum|total|average|merge)\b"
+)
+"""Something to be made of all lines of a file."""
 
 _SCRIPT = (
     "To look into {names}, or to make something of all its lines, print one short Python script"
@@ -328,7 +332,8 @@ class SmallTurn(TurnView):
         asked = PATH.findall(self.request)
         has_code = any(not name.endswith((*DATA, *_TEXTS)) for name in asked)
         is_computed = not self.is_question or _COMPUTED.search(self.request)
-        kinds = (*DATA, ".json") if self.is_question else DATA
+        is_chore = self.is_question or _CHORE.search(self.request)
+        kinds = (*DATA, ".json", *(() if self.is_question else (".txt",))) if is_chore else DATA
         data = [path for path in named if path.endswith(kinds) and is_computed]
         if has_code and not parts:
             return ""

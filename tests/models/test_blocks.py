@@ -654,6 +654,7 @@ def test_what_is_computed_of_all_lines_is_computed_by_a_script() -> None:
     for said, is_script in (
         ("which in a.json is the longest?", True),
         ("what is in a.json?", False),
+        ("sort a.json by km", True),
     ):
         talk = Talk("```python\nprint(5)\n```")
         talk.says(said)
