@@ -80,6 +80,11 @@ _CHORE = lazy_pattern(
 )
 """Something to be made of all lines of a file."""
 
+_SOURCE = lazy_pattern(
+    r"(?i)\b(?:look (?:at|in|into)|see|according to|as in|described in) [`'\"]?([\w-]+\.\w{1,5})\b"
+)
+"""A file that a request only points at."""
+
 _SCRIPT = (
     "To look into {names}, or to make something of all its lines, print one short Python script"
     "{begins} in a ```python block, which is run in the folder, and nothing else.\n\n"
@@ -374,6 +379,7 @@ class SmallTurn(TurnView):
             is_asked = path.rpartition("/")[2] in self.request and not is_failing
             is_kept = is_test(path) and not (is_asked or target)
             is_kept |= is_failing and path.endswith(_DOCUMENTS)  # no words make tests pass
+            is_kept |= path.rpartition("/")[2] in _SOURCE.findall(self.request)
             if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue
             whole = merged(path, before or "", repaired(path, body))

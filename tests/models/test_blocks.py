@@ -729,3 +729,16 @@ def test_a_new_module_is_asked_for_by_its_names() -> None:
     plain = [text for text in asked if text.startswith("Write the Python module a.py with f and g")]
     assert len(plain) == len(set(plain)) == 4
     assert "This must hold:\nassert f(1) == 2\nassert g(1) == 3\n\n" in plain[0]
+
+
+def test_a_file_that_is_only_pointed_at_stays() -> None:
+    """The other one is to follow it."""
+    files = "a.md\n```\nport 1\n```\n\nb.py\n```\nport = 2\n```"
+    both = "a.md\n```\nport 2\n```\n\nb.py\n```\nport = 1\n```"
+    for said, written in (
+        ("a.md has the wrong port, look at b.py and correct it", ["a.md"]),
+        ("correct the port in a.md and b.py", ["a.md", "b.py"]),
+    ):
+        talk = Talk(both)
+        talk.says(said)
+        assert [path for _, path in calls_of(talk.next(files))] == written
