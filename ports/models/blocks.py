@@ -81,7 +81,7 @@ _CHORE = lazy_pattern(
 """Something to be made of all lines of a file."""
 
 _SOURCE = lazy_pattern(
-    r"(?i)\b(?:look (?:at|in|into)|see|according to|as in|described in) [`'\"]?([\w-]+\.\w{1,5})\b"
+    r"(?i)\b(?:look (?:at|in|into)|reads?|see|according to|as in|described in) [`'\"]?([\w-]+\.\w{1,5})\b"
 )
 """A file that a request only points at."""
 
