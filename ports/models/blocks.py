@@ -310,7 +310,8 @@ class SmallTurn(TurnView):
         wants_new = bool(self._missing())
         has_code = any(path in ("", *ENDINGS.values()) for path, _ in blocks(text.splitlines()))
         has_code |= self._has_known_file(text)
-        wants_any = has_code or wants_new or bool(MENDS.search(self.request))
+        makes = MAKES.search(self.request) and any(is_named(p, self.request) for p in self.files)
+        wants_any = has_code or wants_new or bool(makes or MENDS.search(self.request))
         return wants_any and not self.is_question and not any(map(self.is_command, self.rounds))
 
     def _missing(self) -> list[str]:
@@ -444,7 +445,7 @@ class SmallTurn(TurnView):
 
     def _another_way(self) -> str:
         """Ask for what has failed in other words, since the same words give the same answer."""
-        paths, tries = self.at_fault(), self.tries - len(self.suspects())
+        paths, tries = self.at_fault(), self.tries_of_files
         names, cases = " and ".join(paths), cases_in(self.failures)
         if example := self._example():
             return _PLAIN.format(
@@ -467,8 +468,12 @@ class SmallTurn(TurnView):
 
     def _example(self) -> tuple[str, str] | None:
         """Return the file and the name of a function that failed the request's example once."""
-        tries = self.tries - len(self.suspects())
-        if self.since or tries != 1 or not self.may_try or not self.tests.startswith(EXAMPLE):
+        if (
+            self.since
+            or self.tries_of_files != 1
+            or not self.may_try
+            or not self.tests.startswith(EXAMPLE)
+        ):
             return None
         name = function_of_example(self.request)
         paths = (path for path in self.at_fault() if path.endswith(".py"))

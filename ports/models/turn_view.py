@@ -160,10 +160,20 @@ class TurnView:
         return self.tries < (2 if is_refused else ROUNDS + len(suspects) + more)
 
     @property
+    def tries_of_files(self) -> int:
+        """How many answers have failed behind those that wrote functions anew."""
+        suspects = len(self.suspects())
+        return self.tries - (suspects + VARIANTS if suspects else 0)
+
+    @property
     def variant(self) -> int | None:
-        """Which of the last answers is to be asked for, from 0; none before those."""
-        number = self.tries - ROUNDS - len(self.suspects())
-        return number if number >= 0 else None
+        """Which of the answers in plain words is to be asked for, from 0; none where none of them is.
+
+        Where functions may be wrong they come behind those that show the file, else they come last.
+        """
+        suspects = len(self.suspects())
+        number = self.tries - (suspects + 1 if suspects else ROUNDS)
+        return number if 0 <= number < VARIANTS else None
 
     def fault_of(self, round: Round) -> str:
         """Say what went wrong with the files of an answer; empty if nothing did."""

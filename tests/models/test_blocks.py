@@ -743,3 +743,11 @@ def test_a_file_that_is_only_pointed_at_stays() -> None:
         talk = Talk(both)
         talk.says(said)
         assert [path for _, path in calls_of(talk.next(files))] == written
+
+
+def test_what_is_to_be_added_to_a_file_is_asked_for() -> None:
+    """An answer in words alone has not done it; a text that belongs into no file is one."""
+    for said, is_asked_again in (("add g to a.py", True), ("write a poem", False)):
+        talk = Talk("It is added.", "a.py\n```\ndef g(): ...\n```")
+        talk.says(said)
+        assert bool(talk.next(SURVEY).tool_calls) is is_asked_again
