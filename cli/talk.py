@@ -124,13 +124,13 @@ def done_by_another(event: Event) -> str:
         case "queue":
             changes = {key for key, value in data.items() if value not in (None, [])}
             is_told = bool(data.get("restored") or changes & _CHANGES_OF_QUEUE)
-            is_told |= " reads now: " in text
+            is_told |= " reads now: " in text or text.startswith(("Removed", "Discarded"))
         case _:
             is_told = name == "edit-last" and " reads now: " in text
     return f"Elsewhere: {text}" if is_told else ""
 
 
-_CHANGES_OF_QUEUE = {"withdrawn", "position", "turn", "when", "children", "runs", "auto_queue"}
+_CHANGES_OF_QUEUE = {"position", "turn", "when", "children", "runs", "auto_queue"}
 """What the data of a command has that has changed the queue; that of a look and of a hold does not."""
 
 

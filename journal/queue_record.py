@@ -292,19 +292,6 @@ class QueueRecord(Value, dict=True):
         found = [item for item in self.apart() if item.state == "superseded"]
         return sorted(found, key=lambda item: int(item.id[1:]))
 
-    def replaced_first(self, turn: str) -> ItemRecord | None:
-        """Return the message that a resume begins with although another one replaced its turn.
-
-        That is the last such one where nothing is interrupted and nothing held, or where the session's
-        newest `turn` is that of the message that replaced it.
-        """
-        live, found = self.live(), self.superseded()[-1:]
-        if not found or any(item.state == "interrupted" for item in live):
-            return None
-        number = int(found[0].turn[1:] or 0)
-        is_newest = turn in (f"t{number}", f"t{number + 1}")
-        return found[0] if self.state != "held" or is_newest else None
-
     def aside(self) -> list[ItemRecord]:
         """Return what waits for nothing and can be resumed all the same.
 

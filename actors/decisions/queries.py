@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...journal.child_record import ChildRecord, at_work, names_for
-from ...journal.queue_record import ItemRecord
+from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.conversation import ToolRequest
@@ -244,3 +244,17 @@ def stopping_effects(
     for step in run.steps.values():
         if step.state == "running":
             yield m.LookAfter(turn=run.turn, step=step.id)
+
+
+def replaced_first(queue: QueueRecord, turn: str) -> ItemRecord | None:
+    """Return the message that a resume begins with although another one replaced its turn.
+
+    That is the last such one where nothing is interrupted and nothing held, or where the session's
+    newest `turn` is that of the message that replaced it.
+    """
+    found = queue.superseded()[-1:]
+    if not found or any(item.state == "interrupted" for item in queue.live()):
+        return None
+    number = int(found[0].turn[1:] or 0)
+    is_newest = turn in (f"t{number}", f"t{number + 1}")
+    return found[0] if queue.state != "held" or is_newest else None

@@ -11,7 +11,7 @@ from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from .decision import NOTHING, Decision, answer, refusal
-from .queries import resumed_turns
+from .queries import replaced_first, resumed_turns
 from .rearrangement import objection
 from .wording import chosen
 
@@ -45,7 +45,7 @@ def resume(record: SessionRecord, message: m.ResumeQueue) -> Decision:
         return refusal(f"{why}, which `/queue resume {its[0]}` continues" if its else why)
     is_cut_off = any(item.state == "interrupted" for item in there)
     is_held = queue.state == "held" or is_cut_off
-    again = queue.replaced_first(record.turn)
+    again = replaced_first(queue, record.turn)
     replaced = [] if again is None or message.number or message.is_beside_goal else [again]
     first = replaced[0] if replaced else first
     takes_lost = not (message.number or message.is_beside_goal)

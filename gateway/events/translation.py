@@ -11,6 +11,7 @@ Goals and runs also have events of their own for entries of other families: see 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
+from ...actors.decisions.queries import replaced_first
 from ...actors.environment import Publication
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord
@@ -89,7 +90,7 @@ def queue_view(queue: QueueRecord, turn: str, *, is_all: bool = False) -> c.Queu
     shown = [*queue.live(), *(queue.aside() if is_all else ())]
     items = [item_view(item, is_held=_is_held(queue, item)) for item in shown]
     view = c.QueueView(state=queue.state, items=items)
-    if (again := queue.replaced_first(turn)) is not None:
+    if (again := replaced_first(queue, turn)) is not None:
         view["again"] = again.number
     return view
 
