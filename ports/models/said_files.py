@@ -162,6 +162,10 @@ def placed(
     for path, body in found:
         if len(new) == 1 and path.endswith(_PLAIN) and _is_script(body):
             path = new[0]  # a script is no text: its heading is about what it reads
+        same = [name for name, text in known.items() if text and text.split() == body.split()]
+        if path in ends and same:  # what is there already is no other file
+            yield same[0], body
+            continue
         names = set(_DEFINED.findall(body))
         own = set(_DEFINED.findall(known.get(known_path(path, known)) or ""))
         fits = [

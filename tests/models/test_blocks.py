@@ -676,6 +676,16 @@ def test_a_file_that_came_back_as_it_was_is_asked_for_again() -> None:
         assert talk.model.asked[1].messages[-1].text.startswith(told)
 
 
+def test_tests_that_come_back_are_not_the_new_module() -> None:
+    """Also without their path; the module is asked for."""
+    test = "import unittest\nfrom b import f\nf()"
+    talk = Talk(f"```python\n{test}\n```", "```python\ndef f(): ...\n```")
+    talk.says("write f in b.py, test_b.py shows how")
+    answer = talk.next(f"test_b.py\n```\n{test}\n```")
+    assert [call.arguments["content"] for call in answer.tool_calls] == ["def f(): ...\n"]
+    assert talk.model.asked[1].messages[-1].text.startswith("There is no b.py yet.")
+
+
 def test_a_script_below_the_name_of_its_data_is_the_one_that_is_asked_for() -> None:
     """The data stays as it is."""
     talk = Talk("words.txt\n```python\nprint(open('words.txt').read())\n```")
