@@ -203,7 +203,11 @@ def sheets(lines: Sequence[Line], peers: Sequence[str]) -> list[Sheet]:
                 found += [solved_sheet(about, plain, tasks, peers), cost_sheet(about, plain)]
                 found.append(family_sheet(about, plain, tasks))
             if killed:
-                found.append(kill_sheet(about, plain, killed))
+                versions = {lines[0]["version"] for lines in killed.values()}
+                same = newest(
+                    row for row in of if row["kill"] is None and row["version"] in versions
+                )
+                found.append(kill_sheet(about, {**plain, **same}, killed))
     return found
 
 
