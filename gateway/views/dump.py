@@ -85,7 +85,7 @@ _TIMES = ("since", "started", "ended", "created", "updated", "taken", "turn_bega
 def without_unknown_times(data: Any) -> Any:
     """Return a dump with null for each time that is not known."""
     if isinstance(data, list):
-        return [without_unknown_times(part) for part in cast("list[Any]", data)]
+        return [without_unknown_times(part) for part in cast("Iterable[Any]", data)]
     if not isinstance(data, dict):
         return data
     found = cast("dict[str, Any]", data)

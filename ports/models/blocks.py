@@ -157,10 +157,8 @@ class BlocksDialect(WrappedModel):
             return ModelAnswer(text="", tool_calls=look, stop_reason="tools")
         if isinstance(step, str):
             listener.on_text(step)
-            calls = _requests(state.follow_up(), request)
-            return ModelAnswer(
-                text=step, tool_calls=calls, stop_reason="tools" if calls else "stop"
-            )
+            more = _requests(state.follow_up(), request)
+            return ModelAnswer(text=step, tool_calls=more, stop_reason="tools" if more else "stop")
         asked = replace(request, messages=step, tools=())
         answer = await self.inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
@@ -221,9 +219,9 @@ class SmallTurn(TurnView):
         if self.since:
             return None  # what has it changed?
         if self.move and self.move[1] in self.files:
-            old, new = self.move
             named = ", ".join(self.renamed())
-            return f"`{old}` is `{new}` now" + (f", also in {named}." if named else ".")
+            moved = f"`{self.move[0]}` is `{self.move[1]}` now"
+            return f"{moved}, also in {named}." if named else f"{moved}."
         if self.left_over() or self._owed() or MOVES.search(self.request):
             return self._conversation()
         new = [path for path, text in self.files.items() if self.before.get(path, "") != text]

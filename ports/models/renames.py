@@ -129,7 +129,8 @@ def after_move(path: str, text: str, old: str, new: str) -> str:
     """Return a file with the new path of another one in it, and with its imports, if both are Python."""
     names = (basename(old), basename(new))
     for was, now in ((old, new), *((names,) if names[0] != names[1] else ())):
-        text = re.sub(rf"(?<![\w.-]){re.escape(was)}(?![\w-])", lambda _, now=now: now, text)
+        literal = now.replace("\\", r"\\")
+        text = re.sub(rf"(?<![\w.-]){re.escape(was)}(?![\w-])", literal, text)
     if not all(name.endswith(".py") for name in (path, old, new)):
         return text
     module, target = (name.removesuffix(".py").replace("/", ".") for name in (old, new))
