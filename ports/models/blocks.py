@@ -9,6 +9,7 @@ failure is told, each time in another way: the same words give the same answer.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from posixpath import dirname
@@ -312,9 +313,21 @@ class SmallTurn(TurnView):
         wants_any = has_code or wants_new or bool(makes or MENDS.search(self.request))
         return wants_any and not self.is_question and not any(map(self.is_command, self.rounds))
 
+    def _sources(self) -> list[str]:
+        """Return the files that the request only points at, because it is about another one, too."""
+        pointed = _SOURCE.findall(self.request)
+        found = [path for path in self.files if path.rpartition("/")[2] in pointed]
+        words = {word.lower() for word in re.findall(r"\w+", self.request)}
+        stems = {
+            path.rpartition("/")[2].partition(".")[0].lower()
+            for path in self.files
+            if path not in found and not is_test(path)
+        }
+        return found if stems & words else []
+
     def _missing(self) -> list[str]:
         """Return the files that the request names and the folder has not, if it wants something new."""
-        names = [name for name in dict.fromkeys(PATH.findall(self.request)) if _is_file(name)]
+        names = [n for n in dict.fromkeys(PATH.findall(self.request)) if not VERSION.fullmatch(n)]
         there = [f"/{path}" for path in (*self.files, *self.before)]
         missing = [name for name in names if not any(path.endswith(f"/{name}") for path in there)]
         wants_new = MAKES.search(self.request) or any(is_code(name) for name in missing)
@@ -378,7 +391,7 @@ class SmallTurn(TurnView):
             is_asked = path.rpartition("/")[2] in self.request and not is_failing
             is_kept = is_test(path) and not (is_asked or target)
             is_kept |= is_failing and path.endswith(_DOCUMENTS)  # no words make tests pass
-            is_kept |= path.rpartition("/")[2] in _SOURCE.findall(self.request)
+            is_kept |= path in self._sources()
             if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue
             whole = merged(path, before or "", repaired(path, body))
@@ -503,10 +516,6 @@ class SmallTurn(TurnView):
             output = f"`{command}` printed:\n{result[-_OUTPUT:]}"
             printed.append(f"{output}\n\nThe request was: {self.request}")
         return "\n".join(printed)
-
-
-def _is_file(name: str) -> bool:
-    return not VERSION.fullmatch(name)
 
 
 def _code_in(text: str) -> str:

@@ -748,6 +748,7 @@ def test_a_file_that_is_only_pointed_at_stays() -> None:
     for said, written in (
         ("a.md has the wrong port, look at b.py and correct it", ["a.md"]),
         ("correct the port in a.md and b.py", ["a.md", "b.py"]),
+        ("look at b.py and correct its port", ["a.md", "b.py"]),
         ("b.py reads a.md: correct its port", ["b.py"]),
     ):
         talk = Talk(both)
