@@ -23,8 +23,8 @@ from .play import Broken, Playable, play_one
 from .program import ROOT
 
 MOST_TRIES = 1_500
-MOST_SECONDS = 20.0
-"""Of the processor's time, where the clock has that: a busy machine shrinks as far as an idle one."""
+MOST_STEPS = 100_000
+"""Steps of all tries together, half a minute of a slow machine: any machine shrinks as far as another."""
 _PERSONS = ("Person.", "Operator.")
 _NAMES = re.compile(r"\bs\d+(-\d+)*\b|\d+|'[^']*'|`[^`]*`")
 
@@ -46,15 +46,13 @@ Scenarios = tuple[Callable[[Any], Playable], ...]
 def shrink(
     broken: Broken,
     scenarios: Scenarios,
-    clock: Callable[[], float],
-    seconds: float = MOST_SECONDS,
     tries: int = MOST_TRIES,
 ) -> Shrunk | None:
-    """Shrink the run of a seed, in so many seconds of a clock and tries at most.
+    """Shrink the run of a seed, in so many tries at most.
 
     None if the run does not break again: it does not follow from its seed alone.
     """
-    shrinking = _Shrinking(broken, scenarios[broken.scenario], clock, clock() + seconds, tries)
+    shrinking = _Shrinking(broken, scenarios[broken.scenario], tries)
     if not shrinking.attempt(None):
         return None
     before = len(shrinking.made)
@@ -84,22 +82,15 @@ def replay(text: str, scenarios: Scenarios) -> tuple[Broken | None, tuple[str, .
 class _Shrinking:
     """One failing run as it gets smaller; `made` are its choices, `found` is what breaks."""
 
-    def __init__(
-        self,
-        broken: Broken,
-        scenario: Callable[[Any], Playable],
-        clock: Callable[[], float],
-        until: float,
-        most: int,
-    ) -> None:
+    def __init__(self, broken: Broken, scenario: Callable[[Any], Playable], most: int) -> None:
         self.found, self.made, self.tries = broken, dict[Place, float](), 0
         self.messages: tuple[str, ...] = ()
-        self._scenario, self._clock, self._until, self._most = scenario, clock, until, most
+        self._scenario, self._most, self._steps = scenario, most, 0
         self._kind = _kind(broken)
 
     @property
     def _is_over(self) -> bool:
-        return self.tries >= self._most or self._clock() > self._until
+        return self.tries >= self._most or self._steps >= MOST_STEPS
 
     def attempt(self, made: Mapping[Place, float] | None) -> bool:
         """Play with these choices only, or with all of the seed; take them if the same breaks."""
@@ -107,6 +98,7 @@ class _Shrinking:
         seed, scenario = self.found.seed, self.found.scenario
         choices = Choices(seed, made)
         broken, program = play_one(choices, self._scenario, seed, scenario)
+        self._steps += program.steps if program is not None else 0
         if broken is None or _kind(broken) != self._kind or program is None:
             return False
         if made is not None and len(choices.used) > len(self.made):

@@ -80,7 +80,7 @@ def simulate(
             again = f"Replay it: {command} --seed {number} --seeds 1"
             show(f"seed {number}: {_what_broke(result.broken)} {again}")
             if broken.setdefault(result.broken.promise, result.broken) is result.broken:
-                shrunk = shrink(result.broken, scenarios, time.process_time)
+                shrunk = shrink(result.broken, scenarios)
                 if shrunk is not None:
                     again = f"{command} --choices {shlex.quote(shrunk.choices)}"
                     show(f"  shrunk to {shrunk.count} of {shrunk.before} choices: {again}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -100,7 +99,7 @@ def simulate(
         result = play(number, scenario)
         if result.broken is not None:
             promise, found = result.broken.promise, result.broken.found
-            shrunk = shrink(result.broken, (scenario,), time.process_time)
+            shrunk = shrink(result.broken, (scenario,))
             if shrunk is None:
                 raise BrokenPromise(number, promise, found)
             raise BrokenPromise(number, promise, found, shrunk.choices, shrunk.messages)

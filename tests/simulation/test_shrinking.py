@@ -26,14 +26,14 @@ SMALL = {
 
 
 def shrunk_with(fault: Fault, scenario: Callable[[Any], Any], first: int) -> Shrunk:
-    """Shrink the first run that breaks with a fault, without a clock, and play what came out again."""
+    """Shrink the first run that breaks with a fault, and play what came out again."""
     with planted_all(*fault.plants):
         broken = next(
             played.broken
             for played in (play(seed, scenario) for seed in range(first, first + 50))
             if played.broken is not None
         )
-        shrunk = shrink(broken, (scenario,), lambda: 0.0)
+        shrunk = shrink(broken, (scenario,))
         assert shrunk is not None
         again, messages = replay(shrunk.choices, (scenario,))
     assert again is not None
