@@ -34,6 +34,8 @@ def blocks(lines: Sequence[str], known: Collection[str] = ()) -> list[Block]:
         path = _path_in(info) or _path_above(lines[:at])
         if body and path and body[0].strip() == path:
             body = body[1:]
+        if not path and len(body) == 1 and _path_in(body[0]):
+            continue  # a path alone is no content
         if not path and body and (inside := _path_in(body[0].lstrip("#/*-;<! "))):
             if inside in known and body[0].lstrip()[:1] in "#/*-;<":
                 path, body = inside, body[1:]
