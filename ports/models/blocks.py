@@ -19,10 +19,9 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
-from ..tools.survey import DATA, EXAMPLE, SURVEY, function_of_example
+from ..tools.survey import DATA, EXAMPLE, SURVEY
 from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
 from .fragments import (
-    functions_of,
     head_of,
     is_hollow,
     merged,
@@ -44,7 +43,7 @@ from .said_files import (
     placed,
     scripts_in,
 )
-from .turn_view import MAKES, MENDS, MOVES, VERSION, Round, TurnView, is_named
+from .turn_view import MAKES, MOVES, VERSION, Round, TurnView, is_named
 
 PROMPT = """\
 You answer questions about files and change files. You are given files of the folder.
@@ -71,6 +70,9 @@ _TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".i
 _DOCUMENTS = (".md", ".txt", ".rst")
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
+_WRITES_TESTS = lazy_pattern(
+    r"(?i)\b(add|write|extend|update|change|adapt)\b(?:[^.,;:\n]|\.\w){0,40}\b(tests?\b|(in)?to test_)"
+)
 _COMPUTED = lazy_pattern(
     r"(?i)\bhow (many|much|often)\b|\b(total|sum|average|mean|median|count|number of|most|least|"
     r"(long|short|high|low|large|small|bigg|old|young|lat|earli|cheap|fast|slow|heavi|light|near|far)\w{0,3}est)\b"
@@ -282,7 +284,7 @@ class SmallTurn(TurnView):
         if files:
             return self._writing(files)
         is_failing = self.may_try and has_failed(self.tested)
-        if self.tests and (is_failing or (self.tested is None and MENDS.search(self.request))):
+        if self.tests and (is_failing or (self.tested is None and self.mends)):
             return (self._test_run(),)  # what fails says more than the request
         found = calls_in(text, offered) if may_look else ()
         return tuple((call.tool, call.arguments) for call in found)
@@ -310,7 +312,7 @@ class SmallTurn(TurnView):
         has_code = any(path in ("", *ENDINGS.values()) for path, _ in blocks(text.splitlines()))
         has_code |= self._has_known_file(text)
         makes = MAKES.search(self.request) and any(is_named(p, self.request) for p in self.files)
-        wants_any = has_code or wants_new or bool(makes or MENDS.search(self.request))
+        wants_any = has_code or wants_new or bool(makes or self.mends)
         return wants_any and not self.is_question and not any(map(self.is_command, self.rounds))
 
     def _sources(self) -> list[str]:
@@ -325,6 +327,10 @@ class SmallTurn(TurnView):
         }
         return found if stems & words else []
 
+    def _names_code(self) -> bool:
+        """Whether the request names a file with code that is no test."""
+        return any(is_code(name) and not is_test(name) for name in PATH.findall(self.request))
+
     def _missing(self) -> list[str]:
         """Return the files that the request names and the folder has not, if it wants something new."""
         names = [n for n in dict.fromkeys(PATH.findall(self.request)) if not VERSION.fullmatch(n)]
@@ -334,7 +340,7 @@ class SmallTurn(TurnView):
         return missing if wants_new and not self.has_others else []
 
     def _has_known_file(self, text: str) -> bool:
-        found = blocks(text.splitlines(), self.files)
+        found = placed(blocks(text.splitlines(), self.files), self.files, request="")
         return any(known_path(path, self.files) in self.files for path, _ in found)
 
     @property
@@ -389,9 +395,11 @@ class SmallTurn(TurnView):
             path = known_path(path, known)
             before = known.get(path)
             is_asked = path.rpartition("/")[2] in self.request and not is_failing
+            is_asked &= bool(_WRITES_TESTS.search(self.request)) or not self._names_code()
             is_kept = is_test(path) and not (is_asked or target)
             is_kept |= is_failing and path.endswith(_DOCUMENTS)  # no words make tests pass
             is_kept |= path in self._sources()
+            is_kept |= bool(before and not body.strip())
             if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue
             whole = merged(path, before or "", repaired(path, body))
@@ -458,12 +466,12 @@ class SmallTurn(TurnView):
         """Ask for what has failed in other words, since the same words give the same answer."""
         paths, tries = self.at_fault(), self.tries_of_files
         names, cases = " and ".join(paths), cases_in(self.failures)
+        how = "" if self.variant is None else _HOW[self.variant % len(_HOW)]
         if example := self._example():
-            return _PLAIN.format(
-                head=head_of(self.files[example[0]] or "", example[1]), cases=cases
-            )
-        if self.variant is not None:
-            how = _HOW[self.variant % len(_HOW)]
+            head = head_of(self.files[example[0]] or "", example[1])
+            told = _PLAIN.format(head=head, cases=self.request if how else cases)
+            return f"{told}\n\n{how}".rstrip()
+        if how:
             path, wanted = self.wanted() or ("", [])
             said = "\n".join(dict.fromkeys(map(self.checks_of, wanted)))
             return _MODULE.format(path=path, names=" and ".join(wanted), cases=said, how=how)
@@ -478,18 +486,9 @@ class SmallTurn(TurnView):
         return f"{shown}\n\nThe request was: {self.request}\n\n{failed}\n\n{how}"
 
     def _example(self) -> tuple[str, str] | None:
-        """Return the file and the name of a function that failed the request's example once."""
-        if (
-            self.since
-            or self.tries_of_files != 1
-            or not self.may_try
-            or not self.tests.startswith(EXAMPLE)
-        ):
-            return None
-        name = function_of_example(self.request)
-        paths = (path for path in self.at_fault() if path.endswith(".py"))
-        found = (path for path in paths if name in functions_of(self.files[path] or ""))
-        return next(((path, name) for path in found), None)
+        """Return the file and the name of the function of an example that the model is to write again."""
+        is_next = self.tries == 1 or self.variant is not None
+        return self.example if is_next and self.may_try and not self.since else None
 
     def _one_function(self, path: str, name: str) -> str:
         shown = _shown_file(path, without_body(self.before[path] or "", name))
@@ -497,7 +496,8 @@ class SmallTurn(TurnView):
         if self.variant is not None:
             head = head_of(self.before[path] or "", name)
             return f"{_PLAIN.format(head=head, cases=cases)}\n\n{_HOW[self.variant % len(_HOW)]}"
-        return f"{shown}\n\nThis must hold:\n{cases}\n\n{_FUNCTION.format(name=name)}"
+        asked = f"The request: {self.request}\n\nThis must hold:\n{cases}"
+        return f"{shown}\n\n{asked}\n\n{_FUNCTION.format(name=name)}"
 
     def _one_file(self, path: str, old: str, new: str) -> str:
         shown = _shown_file(path, self.files[path] or "")

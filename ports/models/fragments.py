@@ -84,6 +84,18 @@ def used_by(source: str, names: Iterable[str]) -> set[str]:
     return found
 
 
+def words_about(tests: str, name: str) -> list[str]:
+    """Return the lines of the docstrings of classes and functions that call a function."""
+    found = list[str]()
+    tree = parsed(tests)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and (said := ast.get_docstring(node)):
+            calls = (of.func for of in ast.walk(node) if isinstance(of, ast.Call))
+            if any(getattr(of, "id", getattr(of, "attr", "")) == name for of in calls):
+                found += said.splitlines()
+    return found
+
+
 def without_body(source: str, name: str) -> str:
     """Return a file with one function reduced to its head and docstring."""
     node = next(node for node in _functions(source) if node.name == name)

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
-from ..tools.survey import SURVEY, TESTS
+from ..tools.survey import EXAMPLE, SURVEY, TESTS, function_of_example
 from .failure_text import TAIL, cases_in, has_failed, tail_of
-from .fragments import functions_of, used_by
+from .fragments import functions_of, used_by, words_about
 from .renames import after_move, moving, renaming, with_name
 from .said_files import blocks, is_test
 
@@ -31,8 +31,6 @@ FUNCTIONS = 3
 """Functions that the model writes again, without a look at the wrong one, before these."""
 FILES = 8
 """Files of a turn, of those that a change has left something over in; the model sees one at a time."""
-MENDS = lazy_pattern(r"(?i)\b(fix|bugs?|fails?|failing|broken)\b")
-"""A request to repair something."""
 MAKES = lazy_pattern(r"(?i)\b(write|create|make|add|put|convert|generate|save)\b")
 """A request for something new."""
 MOVES = lazy_pattern(
@@ -42,11 +40,19 @@ MOVES = lazy_pattern(
 VERSION = lazy_pattern(r"\d+(\.\d+)+")
 """The number of a version."""
 
+_MENDS = lazy_pattern(r"(?i)\b(fix|bugs?|fails?|failing|broken|repair)\b")
+"""A request to repair something."""
+_FAULT = lazy_pattern(
+    r"(?i)\b(correct|wrong(ly)?|incorrect(ly)?|mistakes?|crash(es|ed|ing)?|\w*(error|exception)s?|"
+    r"too (many|much|few|little|early|late)|doesn'?t|does not|isn'?t|never|pass(es)?)\b"
+)
+"""What else tells of a fault, where it is no question."""
 _CHECKS = 8  # lines of tests that are told about one function
 _AT_FAULT = 3  # files that the model sees again after a failure
 _WROTE = ("Created", "Replaced", "Unchanged")
 _EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|bump|refers?)\b")
 _INSTEAD = lazy_pattern(r"(?i)\b(replace|instead of)\b")
+_CALLED = lazy_pattern(r"\b([A-Za-z_]\w*)\(")
 _WORDS = lazy_pattern(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
 _ASKS = lazy_pattern(
     r"(?i)\W*((at|by|for|from|in|of|on|since|to|until|with) +)?"
@@ -81,7 +87,8 @@ class TurnView:
     `files` are those that the newest survey shows, by path, none for one that is not shown whole; `tests`
     is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last;
     `rounds` are the answers to the newest message; `names` are the old and the new one, where something
-    is to be renamed and nothing else. `wants_no_change`: something is asked, and nothing else.
+    is to be renamed and nothing else. `mends`: something is to be repaired; `wants_no_change`: something
+    is asked, and nothing else.
     """
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
@@ -124,6 +131,8 @@ class TurnView:
         self.names = renaming(self.request, self.before)
         self.move = moving(self.request, self.before)
         self.is_question = _is_question(self.request)
+        faults = (_MENDS,) if self.is_question else (_MENDS, _FAULT)
+        self.mends = any(of.search(self.request) for of in faults)
         is_alone = _ASKS.match(self.request) and _ONE_SENTENCE.fullmatch(self.request)
         self.wants_no_change = bool(is_alone) and not _changes(self.request)
 
@@ -155,25 +164,29 @@ class TurnView:
         if not self.rounds or not self.fault_of(self.rounds[-1]):
             return False
         is_refused = any(each.refusal for each in self.rounds)
-        suspects = self.suspects()
-        more = VARIANTS if suspects or self.wanted() else 0
-        return self.tries < (2 if is_refused else ROUNDS + len(suspects) + more)
+        return self.tries < (2 if is_refused else ROUNDS + self._alone)
+
+    @property
+    def _functions(self) -> int:
+        """How many functions the model is asked for alone."""
+        return len(self.suspects()) or int(self.example is not None)
+
+    @property
+    def _alone(self) -> int:
+        """How many answers are asked for without the files: functions, and in plain words."""
+        functions = self._functions
+        return functions + VARIANTS if functions or self.wanted() else 0
 
     @property
     def tries_of_files(self) -> int:
-        """How many answers have failed behind those that wrote functions anew."""
-        suspects = len(self.suspects())
-        return self.tries - (suspects + VARIANTS if suspects else 0)
+        """How many answers have failed behind those that were asked for without the files."""
+        return self.tries - self._alone
 
     @property
     def variant(self) -> int | None:
-        """Which of the answers in plain words is to be asked for, from 0; none where none of them is.
-
-        Where functions may be wrong they come behind those that show the file, else they come last.
-        """
-        suspects = len(self.suspects())
-        number = self.tries - (suspects + 1 if suspects else ROUNDS)
-        return number if 0 <= number < VARIANTS else None
+        """Which of the answers in plain words is to be asked for, from 0; none where none of them is."""
+        number = self.tries - 1 - self._functions
+        return number if self._alone and 0 <= number < VARIANTS else None
 
     def fault_of(self, round: Round) -> str:
         """Say what went wrong with the files of an answer; empty if nothing did."""
@@ -190,21 +203,27 @@ class TurnView:
         return self.failures[0] if self.suspects() else self.tested or ""
 
     def suspects(self) -> list[tuple[str, str]]:
-        """Return functions that may be wrong, with their files: those first that the failure names.
+        """Return functions that may be wrong, with their files: those first that most checks come to.
 
-        Where it names some, others of their file count only if these use them.
+        Where what has failed calls some, or at least names them, others of their file count only if these
+        use them.
         """
-        if not MENDS.search(self.request):
+        if not self.mends:
             return []
         told = cases_in(self.failures[:1])
-        found = list[tuple[str, str]]()
+        called = Counter(_CALLED.findall(told)) or Counter(_WORDS.findall(told))
+        found = list[tuple[int, bool, str, str]]()
         for path in self.at_fault():
             text = self.before.get(path) if path.endswith(".py") else None
             names = functions_of(text or "")
-            named = [name for name in names if re.search(rf"\b{name}\b", told)]
-            used = used_by(text or "", named)
-            found += [(path, name) for name in names if not named or name in used]
-        return sorted(found, key=lambda of: not re.search(rf"\b{of[1]}\b", told))[:FUNCTIONS]
+            named = [name for name in names if called[name]] or names
+            uses = {name: used_by(text or "", [name]) for name in named}
+            for name in names:
+                weight = sum(called[of] or 1 for of, used in uses.items() if name in used)
+                if weight:
+                    found.append((-weight, name not in named, path, name))
+        ranked = sorted(found, key=lambda each: each[:2])
+        return [(path, name) for _, _, path, name in ranked][:FUNCTIONS]
 
     def wanted(self) -> tuple[str, list[str]] | None:
         """Return a Python file that was not there, and the names that the tests import from it."""
@@ -216,13 +235,25 @@ class TurnView:
                 return path, re.findall(r"\w+", found[1])
         return None
 
+    @property
+    def example(self) -> tuple[str, str] | None:
+        """The function that the request gives an example of, once it is there, and its file before it."""
+        if not self.tests.startswith(EXAMPLE):
+            return None
+        name = function_of_example(self.request)
+        paths = (path for path in self.at_fault() if path.endswith(".py"))
+        found = (path for path in paths if name in functions_of(self.files[path] or ""))
+        return next(((path, name) for path in found), None)
+
     def checks_of(self, name: str) -> str:
-        """Return what the folder's tests say of a function, line by line, else what has failed."""
+        """Return what tests say of a function, in words and line by line, else what has failed."""
         tests = [text for path, text in self.files.items() if text and is_test(path)]
         lines = [line.strip() for text in tests for line in text.splitlines()]
         told = [line for line in lines if "assert" in line and re.search(rf"\b{name}\(", line)]
         whole = [line for line in dict.fromkeys(told) if line.count("(") == line.count(")")]
-        return "\n".join(whole[:_CHECKS]) or cases_in(self.failures[:1])
+        words = [line for text in tests for line in words_about(text, name)]
+        checks = whole[:_CHECKS]
+        return "\n".join([*words[:_CHECKS], *checks]) if checks else cases_in(self.failures[:1])
 
     @property
     def known(self) -> Mapping[str, str | None]:
@@ -408,4 +439,4 @@ def _is_question(request: str) -> bool:
 
 def _changes(request: str) -> bool:
     """Whether a request may ask for a change."""
-    return any(of.search(request) for of in (MENDS, MAKES, MOVES, _EVERYWHERE))
+    return any(of.search(request) for of in (_MENDS, MAKES, MOVES, _EVERYWHERE))

@@ -120,7 +120,7 @@ def test_a_failure_is_told_each_time_in_another_way() -> None:
 
 def test_a_new_file_that_fails_is_asked_for_without_it() -> None:
     """The model repeats what it sees, so it sees only what must hold: all that has failed till now."""
-    test = "test_b.py\n```\nfrom b import g\n```\n\nTests are run with: make test"
+    test = "test_b.py\n```\nimport b\n```\n\nTests are run with: make test"
     block, wrong = "b.py\n```\ng = {}\n```", "    check(g, {})\nAssertionError: {}\n[exit code 1]"
     talk = Talk(*(block.format(number) for number in range(3)))
     talk.says("write b.py for the tests")
@@ -130,9 +130,7 @@ def test_a_new_file_that_fails_is_asked_for_without_it() -> None:
         talk.next("Created `b.py`.", wrong.format(number, number - 1))
         talk.next(f"{block.format(number - 1)}\n\n{test}")
         (asked,) = talk.model.asked[number].messages
-        assert asked.text.startswith(
-            "test_b.py\n```\nfrom b import g\n```\n\nwrite b.py for the tests"
-        )
+        assert asked.text.startswith("test_b.py\n```\nimport b\n```\n\nwrite b.py for the tests")
         assert words in asked.text
     assert f"{told}\ncheck(g, 2)\nAssertionError: 1\n\nPrint only b.py" in asked.text
 
@@ -150,6 +148,7 @@ def test_a_function_is_written_anew() -> None:
     (asked,) = talk.model.asked[1].messages
     assert asked.text == (
         'a.py\n```\ndef f():\n    return 1\n\n\ndef g():\n    """Return 2."""\n    # TODO\n```\n\n'
+        "The request: the test fails, fix it\n\n"
         "This must hold:\nassertEqual(g(), 2)\nAssertionError: 1 != 2\n\n"
         "Write the function g. Print only it, in a fenced block."
     )
@@ -214,17 +213,21 @@ def test_a_function_that_fails_the_example_is_asked_for_alone() -> None:
     wrong = f"{last}\n\ndef initials(name):\n    return name[0]\n"
     right = "def initials(name):\n    return '.'.join(word[0] for word in name.split())\n"
     shown = "names.py\n```\n{}```\n\nTests are run with: python3 -B -c 'import names'"
-    talk = Talk(f"names.py\n```python\n{wrong}```", f"```python\n{right}```")
-    talk.says("add initials(name) to names.py. initials('ana gil') should return 'a.g'")
+    other = "def initials(name):\n    return name[:1]\n"
+    alone = (f"```python\n{code}```" for code in (other, right))
+    talk = Talk(f"names.py\n```python\n{wrong}```", *alone)
+    request = "add initials(name) to names.py. initials('ana gil') should return 'a.g'"
+    talk.says(request)
     talk.next(shown.format(last))
     fault = "AssertionError: initials('ana gil') should be 'a.g', and is 'a'"
     talk.next("Replaced `names.py`.", f"{fault}\n[exit code 1]")
     again = talk.next(shown.format(wrong))
-    assert (
-        talk.model.asked[1]
-        .messages[-1]
-        .text.endswith(f"\n\ndef initials(name):\n\nThis must hold:\n{fault}")
-    )
+    asked = "\n\ndef initials(name):\n\nThis must hold:\n"
+    assert talk.model.asked[1].messages[-1].text.endswith(f"{asked}{fault}")
+    assert again.tool_calls[0].arguments["content"] == f"{last}\n\n{other}"
+    talk.next("Replaced `names.py`.", f"{fault}\n[exit code 1]")
+    again = talk.next(shown.format(f"{last}\n\n{other}"))
+    assert f"{asked}{request}\n\nWrite the steps" in talk.model.asked[2].messages[-1].text
     assert again.tool_calls[0].arguments["content"] == f"{last}\n\n{right}"
 
 
@@ -487,12 +490,14 @@ def test_a_block_without_a_path(request_text: str, block: str, path: str) -> Non
         "a.py\n```\ndef f():\n    return 1\n```",
         "big.log\n```\nx\n```",
         "a.py\n```\ndef f():",
+        "```python\na.py\n```",
+        "a.py\n```python\n\n```",
     ],
 )
 def test_what_changes_nothing_is_no_call(block: str) -> None:
-    """The same content, a file that was shown in part, half a block, and commands are left alone."""
-    talk = Talk(block)
-    talk.says("what is it?")
+    """The same content, a file that was shown in part, half a block, nothing at all, and a path alone."""
+    talk = Talk(block, block)
+    talk.says("the f of a.py is low")
     assert talk.next(SURVEY).tool_calls == ()
 
 
@@ -512,9 +517,16 @@ def test_tests_are_not_changed_unless_they_are_spoken_of() -> None:
     talk = Talk("test_a.py\n```\nassert True\n```", "test_a.py\n```\nassert True\n```")
     talk.says("fix the bug")
     assert talk.next(survey).tool_calls == ()
-    talk = Talk("test_a.py\n```\nassert True\n```")
-    talk.says("make test_a.py stricter")
-    assert calls_of(talk.next(survey)) == [("write", "test_a.py")]
+    for said, written in (
+        ("make test_a.py stricter", ["test_a.py"]),
+        ("write f in a.py, test_a.py has what it does", ["a.py"]),
+        ("write f in a.py and a test of it in test_a.py", ["a.py", "test_a.py"]),
+    ):
+        talk = Talk("a.py\n```\ndef f(): ...\n```\n\ntest_a.py\n```\nassert True\n```")
+        talk.says(said)
+        calls = calls_of(talk.next(survey))
+        assert [path for _, path in calls if path in written] == written
+        assert ("write", "test_a.py") not in calls or "test_a.py" in written
 
 
 def test_a_written_call_is_made() -> None:
@@ -665,14 +677,15 @@ def test_what_is_computed_of_all_lines_is_computed_by_a_script() -> None:
 
 def test_a_file_that_came_back_as_it_was_is_asked_for_again() -> None:
     """Where a new one is named, that one is."""
-    same = "a.py\n```\nx = 1\n```"
-    for said, told in (
-        ("x should be 2", "That is what the files hold already."),
-        ("i need f in b.py", "There is no b.py yet."),
+    files, is_same = "a.py\n```\nx = 1\n```", "That is what the files hold already."
+    for said, same, told in (
+        ("x should be 2", files, is_same),
+        ("x should be 2", "```python\nx = 1\n```", is_same),
+        ("i need f in b.py", files, "There is no b.py yet."),
     ):
         talk = Talk(same, "b.py\n```\ndef f(): ...\n```")
         talk.says(said)
-        assert calls_of(talk.next(same)) == [("write", "b.py")]
+        assert calls_of(talk.next(files)) == [("write", "b.py")]
         assert talk.model.asked[1].messages[-1].text.startswith(told)
 
 
@@ -723,9 +736,31 @@ def test_only_what_the_failing_function_uses_is_written_anew() -> None:
     assert plain[0].partition("\n\n")[2].startswith(f"def f(n):\n\n{both}\n\nWrite the steps")
 
 
+def test_the_function_that_most_checks_come_to_is_written_first() -> None:
+    """A word of the output is no call of a function; a request says what is wrong in other words, too."""
+    source = (
+        "def floor(n):\n    return n\n\n\ndef order(n):\n    return n\n\n\n"
+        "def show(n):\n    return order(n)\n"
+    )
+    failed = (
+        "    assert show(1) == 'floor 2'\nAssertionError\n"
+        "> assert order(1) == 2\nAssertionError\n[exit code 1]"
+    )
+    test = "test_a.py\n```\nfrom a import order, show\n```\n\nTests are run with: make test"
+    survey = f"a.py\n```\n{source}```\n\n{test}"
+    talk = Talk("It is low.", "```python\ndef order(n):\n    return 2\n```")
+    talk.says("order in a.py gives the wrong number")
+    assert calls_of(talk.next(survey)) == [("shell", "make test")]
+    talk.next(failed)
+    assert "Write the function order." in talk.model.asked[1].messages[-1].text
+
+
 def test_a_new_module_is_asked_for_by_its_names() -> None:
-    """After the other ways, with what the tests say."""
-    test = "test_a.py\n```\nfrom a import f, g\nassert f(1) == 2\nassert g(1) == 3\n```"
+    """Before the other ways, with what the tests say, also in words."""
+    test = (
+        'test_a.py\n```\nfrom a import f, g\n\n\ndef test_f():\n    """F adds."""\n'
+        "    assert f(1) == 2\n    assert g(1) == 3\n```"
+    )
     failed = "    assert f(1) == 2\nAssertionError\n[exit code 1]"
     talk = Talk(*(f"a.py\n```python\nf = {n}\n```" for n in range(9)))
     talk.says("write a.py so that the tests pass")
@@ -738,7 +773,8 @@ def test_a_new_module_is_asked_for_by_its_names() -> None:
     asked = [request.messages[-1].text for request in talk.model.asked]
     plain = [text for text in asked if text.startswith("Write the Python module a.py with f and g")]
     assert len(plain) == len(set(plain)) == 4
-    assert "This must hold:\nassert f(1) == 2\nassert g(1) == 3\n\n" in plain[0]
+    assert "This must hold:\nF adds.\nassert f(1) == 2\nF adds.\nassert g(1) == 3\n\n" in plain[0]
+    assert plain == asked[1:5]
 
 
 def test_a_file_that_is_only_pointed_at_stays() -> None:
