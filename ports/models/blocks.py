@@ -66,7 +66,7 @@ _OUTPUT = 2000  # characters of a command's output
 _EARLIER = 500  # characters of a message of an earlier turn
 _TEST_SECONDS = 60
 
-_TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".ini")
+_TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".ini", ".sql")
 _DOCUMENTS = (".md", ".txt", ".rst")
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
@@ -79,7 +79,8 @@ _COMPUTED = lazy_pattern(
 )
 """A question whose answer is computed from all lines of a file."""
 _CHORE = lazy_pattern(
-    r"(?i)\b(sort(ed|s)?|uniq\w*|duplicates?|dedup\w*|count|sum|total|average|merge)\b"
+    r"(?i)\b(sort(ed|s)?|uniq\w*|duplicates?|dedup\w*|count|sum|total|average|merged?|combined?|join|"
+    r"together|alphabetical\w*|only once|(each|every) (line|row))\b"
 )
 """Something to be made of all lines of a file."""
 

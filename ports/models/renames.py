@@ -15,14 +15,21 @@ from ..tools.survey import FOREIGN
 
 _NAME = r"(?-i:[A-Z][\w-]{0,30}(?: [A-Z][\w-]{0,30}){1,3})|(?:--?|[#.@])?\w[\w.-]{1,60}\w"
 _OLD, _NEW = (rf"[`'\"]?(?<![\w#-])(?P<{name}>{_NAME})[`'\"]?" for name in ("old", "new"))
+_WHERE = r"(?: (?:in|of|from|on) [\w./-]{1,60})?"
 _SHAPES = (
-    lazy_pattern(rf"(?i)\brename\b[^\n]{{0,60}}?{_OLD} (?:to|into|as) {_NEW}"),
+    lazy_pattern(rf"(?i)\brename\b[^\n]{{0,60}}?{_OLD}{_WHERE} (?:to|into|as) {_NEW}"),
     lazy_pattern(
-        rf"(?i){_OLD}(?: in [\w./-]{{1,60}})? (?:(?:should|shall|must) be|is now) (?:called|named) {_NEW}"
+        rf"(?i){_OLD}{_WHERE} (?:(?:should|shall|must) be|is now) (?:called|named|spelled|written) {_NEW}"
     ),
     lazy_pattern(rf"(?i)\b(?:is|are|be) (?:now )?{_NEW} instead of {_OLD}"),
     lazy_pattern(
         rf"(?i)\breplace (?:(?:the|all|every|\w{{1,20}}) ){{0,2}}{_OLD} (?:with|by) {_NEW}"
+    ),
+    lazy_pattern(rf"(?i){_OLD} (?:is|was|gets) replaced (?:with|by) (?:\w{{1,20}} ){{0,2}}{_NEW}"),
+    lazy_pattern(rf"(?i)\b(?:misspell?ed|misspelt|mistyped|misnamed) {_NEW} as {_OLD}"),
+    lazy_pattern(
+        r"(?i)\bchange (?:the )?(?:colou?r|word|name|domain|address|url|tag|class|label) "
+        rf"{_OLD}{_WHERE} (?:to|into) {_NEW}"
     ),
 )
 _FROM, _TO = (
@@ -38,7 +45,9 @@ _USUAL = frozenset(
     "modules function class method variable constant column field key option setting docs documentation "
     "readme tests test config project folder place places text texts page pages python javascript fix "
     "js ts html css sql json yaml yml csv toml xml php java table colour color word flag argument "
-    "imports links references mentions callers calls usages paths name still work works pass so".split()
+    "imports links references mentions callers calls called usages paths name still work works pass so "
+    "i we you my our can could would correct this both including there reads gets appears stylesheets "
+    "image images".split()
 )
 """Words beside a renaming that ask for nothing else."""
 _LETTER = re.compile("[A-Za-z]")
@@ -84,7 +93,8 @@ def moving(request: str, files: Mapping[str, str | None]) -> tuple[str, str] | N
 def _is_all(request: str, found: re.Match[str], files: Mapping[str, str | None]) -> bool:
     """Whether a request has no more in it than what was found, and words that ask for nothing else."""
     before = _CLAUSE.split(request[: found.start()])[:-1]  # its own clause may begin as it likes
-    known = _USUAL | {word for path in files for word in re.findall(r"\w+", path.lower())}
+    named = {word for path in files for word in re.findall(r"\w+", path.lower())}
+    known = _USUAL | named | {word.removesuffix("s") for word in named}
     rest = " ".join([*before, *_CLAUSE.split(request[found.end() :])])
     return all(word in known for word in re.findall(r"\w+", rest.lower()))
 
@@ -185,4 +195,5 @@ def only_renamed(path: str, before: str, after: str, names: tuple[str, str]) -> 
 def _whole(name: str, path: str) -> re.Pattern[str]:
     """Return the pattern of a name as a whole; in styles, and of a name with one, a dash joins words."""
     joins = r"[\w-]" if "-" in name or path.endswith(_STYLED) else r"\w"
-    return re.compile(rf"(?<!{joins}){re.escape(name)}(?!{joins})")
+    case = "(?i)" if name.startswith("#") else ""  # a colour
+    return re.compile(rf"{case}(?<!{joins}){re.escape(name)}(?!{joins})")

@@ -37,6 +37,20 @@ FILES = {
             "our phone number is now 555-0199 instead of 555-0142, change it everywhere",
             ("555-0142", "555-0199"),
         ),
+        (
+            "Please rename the constant MAX_BOOKS of rules to LOAN_LIMIT, including all the places where "
+            "it gets used.",
+            ("MAX_BOOKS", "LOAN_LIMIT"),
+        ),
+        (
+            "i misspelled shovel as spade in the csv of my stock, can you correct this?",
+            ("spade", "shovel"),
+        ),
+        (
+            "Our green #336699 is replaced by the blue #1f6f8b. Change it in both scripts, please.",
+            ("#336699", "#1f6f8b"),
+        ),
+        ("change the colour #336699 to #1f6f8b", ("#336699", "#1f6f8b")),
     ],
 )
 def test_names_are_read(request_: str, names: tuple[str, str]) -> None:
@@ -61,6 +75,12 @@ def test_names_are_read(request_: str, names: tuple[str, str]) -> None:
 def test_other_requests_name_nothing(request_: str) -> None:
     """What a line may become is not known then."""
     assert renaming(request_, FILES) is None
+
+
+def test_a_colour_is_one_in_large_letters_too() -> None:
+    """As styles have it."""
+    names = ("#c0392b", "#1f6f8b")
+    assert with_name("a.css", "a: #C0392B; b: #c0392bff", names) == "a: #1f6f8b; b: #c0392bff"
 
 
 @pytest.mark.parametrize(
