@@ -7,22 +7,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
 from pykka import ActorRef
 
 from ...machines import protocol as m
-from ...machines.context import CHARACTERS, tokens_of
-from ...machines.conversation import Usage
 from ...machines.errors import ModelError
 from ...ports.models.model import (
     AnswerListener,
     ConversationMemory,
     Model,
-    ModelAnswer,
     ModelRequest,
     Pause,
 )
-from ...ports.models.repetition import NOTICE, RepetitionGuard
+from ...ports.models.repetition import UnrepeatedModel
 from ...ports.tools.deferral import meant
 from ...workflows.durability import replace_file
 from ..kernel.mailbox import reply
@@ -223,7 +219,8 @@ class ModelWork:
                 on_notice=lambda said: _notice(reply_to, effect, said),
                 on_thought=thoughts.add,
             )
-            answer = await self._answered(self._request(effect), listener)
+            model = UnrepeatedModel(self._resources.model)
+            answer = await model.answer(self._request(effect), listener)
         except ModelError as error:
             text.flush()
             window = await self._window.known()
@@ -259,39 +256,6 @@ class ModelWork:
                 thoughts=answer.thoughts,
             ),
         )
-
-    async def _answered(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
-        """Ask the model; an answer that only repeats itself ends there, with a notice."""
-        guard, said = RepetitionGuard(), list[str]()
-        now, limit, looped = asyncio.get_running_loop().time, asyncio.timeout(None), False
-
-        def hear(piece: str) -> None:
-            nonlocal looped
-            if looped:
-                return
-            said.append(piece)
-            listener.on_text(piece)
-            looped = guard.feed(piece)
-            if looped:
-                limit.reschedule(now())
-
-        try:
-            async with limit:
-                answer = await self._resources.model.answer(
-                    request, replace(listener, on_text=hear)
-                )
-            if not looped:
-                return answer
-        except TimeoutError:
-            if not looped:
-                raise
-        listener.on_notice(NOTICE)
-        text = "".join(said)
-        used = Usage(
-            input=tokens_of(request.messages) + len(request.system) // CHARACTERS,
-            output=len(text) // CHARACTERS,
-        )
-        return ModelAnswer(text=text, usage=used, stop_reason="length", is_estimated=True)
 
     def _forget(self, turn: str) -> None:
         """Forget the call that has ended, but not the turn's next one."""

@@ -16,6 +16,7 @@ from ...ports.models.blocks import PROMPT, TOOLS, BlocksDialect
 from ...ports.models.capacity import parameters_of
 from ...ports.models.choice import Choice
 from ...ports.models.model import Model
+from ...ports.models.repetition import UnrepeatedModel
 from ...ports.tools.permission import Rule
 from ...ports.tools.tool import Tool
 from ...workflows.config import SHIPPED, shipped
@@ -45,7 +46,7 @@ def made_small(profile: AgentProfile, agent: AgentSettings) -> AgentProfile:
     tools = tuple(name for name in TOOLS if name in agent.tools or name not in usual.tools)
     return replace(
         profile,
-        model=BlocksDialect(profile.model),
+        model=BlocksDialect(UnrepeatedModel(profile.model)),
         system=PROMPT + own,
         tools=tools,
         server_tools=(),

@@ -4,6 +4,16 @@ A text loops if its end is one piece, repeated without a change. The newest `_TA
 at once for every `_STEP` new ones, so that each costs the same however long the answer is.
 """
 
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from ...machines.context import CHARACTERS, tokens_of
+from ...machines.conversation import Usage
+from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
+
 _TAIL = 3_000  # characters that are looked at
 _STEP = 250  # characters between two looks
 _SHORT = 20  # characters; a shorter piece may be a ruler, a table or data
@@ -18,6 +28,40 @@ looping text is found again first, it is found by its piece (or by a part that t
 """
 
 NOTICE = "the model repeated itself, so its answer was ended"
+
+
+class UnrepeatedModel(WrappedModel):
+    """Ends an answer that only repeats itself, with a notice: what was said till then is the answer."""
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Ask the inner model. Raises `ModelError`."""
+        guard, said = RepetitionGuard(), list[str]()
+        now, limit, looped = asyncio.get_running_loop().time, asyncio.timeout(None), False
+
+        def hear(piece: str) -> None:
+            nonlocal looped
+            looped = looped or guard.feed(piece)
+            if looped:  # who listens for the same hears nothing of it
+                limit.reschedule(now())
+                return
+            said.append(piece)
+            listener.on_text(piece)
+
+        try:
+            async with limit:
+                answer = await self.inner.answer(request, replace(listener, on_text=hear))
+            if not looped:
+                return answer
+        except TimeoutError:
+            if not looped:
+                raise
+        listener.on_notice(NOTICE)
+        text = "".join(said)
+        used = Usage(
+            input=tokens_of(request.messages) + len(request.system) // CHARACTERS,
+            output=len(text) // CHARACTERS,
+        )
+        return ModelAnswer(text=text, usage=used, stop_reason="length", is_estimated=True)
 
 
 class RepetitionGuard:

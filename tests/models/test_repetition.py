@@ -3,8 +3,15 @@
 import random
 
 import pytest
+from models.conftest import Asker, Printing
 
-from steersman.ports.models.repetition import RepetitionGuard, is_repetition
+from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+from steersman.ports.models.repetition import (
+    NOTICE,
+    RepetitionGuard,
+    UnrepeatedModel,
+    is_repetition,
+)
 
 LISTING = "README.md\nsrc/main.py\nsrc/other.py\ntests/test_main.py\n"
 
@@ -68,3 +75,24 @@ def test_the_verdict_is_that_of_the_definition() -> None:
         assert verdict == is_looping(text), text
         found[verdict] += 1
     assert min(found) > 200
+
+
+class Streaming(Printing):
+    """Says its answers in pieces."""
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Say the next one."""
+        answer = await super().answer(request, listener)
+        for at in range(0, len(answer.text), 7):
+            listener.on_text(answer.text[at : at + 7])
+        return answer
+
+
+def test_one_guard_around_another_hears_of_no_loop(asker: Asker) -> None:
+    """What stands between them goes on with what was said until then, and the next answer is heard."""
+    model = UnrepeatedModel(UnrepeatedModel(Streaming("Files:\n" + LISTING * 90, "Done.")))
+    looped, done = asker(model, "list them", "go on")
+    assert looped.text.startswith(f"Files:\n{LISTING}")
+    assert len(looped.text) < 30 * len(LISTING)
+    assert (looped.stop_reason, done.text, asker.notices) == ("length", "Done.", [NOTICE])
+    assert "".join(asker.pieces) == f"{looped.text}Done."
