@@ -35,10 +35,10 @@ def merged(path: str, before: str, written: str) -> str:
     lines, source = before.splitlines(), written.splitlines()
     for name, node in sorted(known.items(), key=lambda pair: -pair[1].lineno):
         if name in given:
-            lines[_first(node) - 1 : node.end_lineno] = _text(given[name], source)
+            lines[_first(node) - 1 : node.end_lineno] = text_of(given[name], source)
     for name, node in given.items():
         if name not in known:
-            lines += ["", "", *_text(node, source)]
+            lines += ["", "", *text_of(node, source)]
     kept = set(lines)
     imports = [
         line
@@ -106,10 +106,15 @@ def without_body(source: str, name: str) -> str:
 
 
 def head_of(source: str, name: str) -> str:
-    """Return the head and the docstring of a function."""
+    """Return the head and the docstring of a function, behind the constants of the file that it uses."""
     node = next(node for node in _functions(source) if node.name == name)
-    head, _ = _head(node, source.splitlines())
-    return textwrap.dedent("\n".join(head))
+    lines, used = source.splitlines(), {of.id for of in ast.walk(node) if isinstance(of, ast.Name)}
+    tree = parsed(source)
+    known = _definitions(tree) if tree is not None else {}
+    fits = [of for name, of in known.items() if name in used and isinstance(of, ast.Assign)]
+    constants = [*(line for of in fits for line in text_of(of, lines)), "", ""] if fits else []
+    head, _ = _head(node, lines)
+    return "\n".join([*constants, textwrap.dedent("\n".join(head))])
 
 
 def is_hollow(source: str, name: str) -> bool:
@@ -141,7 +146,7 @@ def with_function(source: str, written: str, name: str) -> str:
     if new is None:
         return source
     lines = source.splitlines()
-    text = textwrap.dedent("\n".join(_text(new, written.splitlines())))
+    text = textwrap.dedent("\n".join(text_of(new, written.splitlines())))
     lines[_first(old) - 1 : old.end_lineno] = textwrap.indent(
         text, " " * old.col_offset
     ).splitlines()
@@ -176,11 +181,12 @@ def _definitions(tree: ast.Module) -> dict[str, _Definition]:
     return found
 
 
-def _first(node: _Definition) -> int:
+def _first(node: ast.stmt) -> int:
     """Return the line in which a definition begins, with its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _text(node: _Definition, source: list[str]) -> list[str]:
+def text_of(node: ast.stmt, source: list[str]) -> list[str]:
+    """Return the lines of a statement, with its decorators."""
     return source[_first(node) - 1 : node.end_lineno]

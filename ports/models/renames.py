@@ -47,7 +47,7 @@ _USUAL = frozenset(
     "js ts html css sql json yaml yml csv toml xml php java table colour color word flag argument "
     "imports links references mentions callers calls called usages paths name still work works pass so "
     "i we you my our can could would correct this both including there reads gets appears stylesheets "
-    "image images".split()
+    "image images is getting long big large own new".split()
 )
 """Words beside a renaming that ask for nothing else."""
 _LETTER = re.compile("[A-Za-z]")
@@ -71,7 +71,7 @@ def renaming(request: str, files: Mapping[str, str | None]) -> tuple[str, str] |
     kinds = {name[:1] if name[:1] in "#-.@" else bool(_LETTER.search(name)) for name in (old, new)}
     if not (is_there and is_new and len(kinds) == 1) or any(path.endswith(old) for path in files):
         return None
-    return (old, new) if _is_all(request, found, files) else None
+    return (old, new) if asks_no_more(request, found, files) else None
 
 
 def moving(request: str, files: Mapping[str, str | None]) -> tuple[str, str] | None:
@@ -87,10 +87,10 @@ def moving(request: str, files: Mapping[str, str | None]) -> tuple[str, str] | N
     new = f"{new}{basename(ends[0])}" if new.endswith("/") else new
     new = normpath(new if "/" in new or not folder else f"{folder}/{new}")
     is_new = new not in files and not new.startswith(("/", "../"))
-    return (ends[0], new) if is_new and _is_all(request, found, files) else None
+    return (ends[0], new) if is_new and asks_no_more(request, found, files) else None
 
 
-def _is_all(request: str, found: re.Match[str], files: Mapping[str, str | None]) -> bool:
+def asks_no_more(request: str, found: re.Match[str], files: Mapping[str, object]) -> bool:
     """Whether a request has no more in it than what was found, and words that ask for nothing else."""
     before = _CLAUSE.split(request[: found.start()])[:-1]  # its own clause may begin as it likes
     named = {word for path in files for word in re.findall(r"\w+", path.lower())}

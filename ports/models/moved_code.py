@@ -1,0 +1,99 @@
+"""A request to move one function or class of Python into another file, carried out on the syntax tree.
+
+A small model writes the new file well, and then prints the old one with the definition still in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from posixpath import basename, dirname
+
+from ...machines.pattern import lazy_pattern
+from .fragments import parsed, text_of
+from .renames import asks_no_more
+
+_MOVED = lazy_pattern(
+    r"(?i)\b(?:move|extract|pull|put|split)(?: out)?(?: the| class| function| helper){0,3} "
+    r"[`'\"]?(?P<name>\w+)(?:\(\))?[`'\"]?(?: out)?"
+    r"(?: (?:from|of|in) [`'\"]?[\w./-]{1,60}\.py[`'\"]?)? (?:to|into|in)"
+    r"(?: (?:the|a|its|an|own|new|separate|file|module|called|named)){0,5} "
+    r"[`'\"]?(?P<new>[\w./-]{1,60}\.py)\b[`'\"]?(?:,? and import it)?"
+)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_Import = ast.Import | ast.ImportFrom
+
+
+def with_moved_code(request: str, files: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the two files as they are after the move; none if the request is about something else.
+
+    What is moved may use nothing else of its old file, which imports it if anything there needs it.
+    """
+    found = _MOVED.search(request)
+    if found is None or not asks_no_more(request, found, files):
+        return {}
+    name, homes = found["name"], [*_homes(found["name"], files)]
+    if len(homes) != 1:
+        return {}
+    old, tree, node = homes[0]
+    new = found["new"] if "/" in found["new"] else f"{dirname(old)}/{found['new']}".lstrip("/")
+    there, text = files.get(new, ""), files[old] or ""
+    if new == old or dirname(new) != dirname(old) or there is None:
+        return {}
+    own = {of.id for of in ast.walk(node) if isinstance(of, ast.Name)}
+    imports = [of for of in tree.body if isinstance(of, _Import) and own & {*_bound(of)}]
+    others = {of for each in tree.body if not isinstance(each, _Import) for of in _bound(each)}
+    if (own - {name}) & others:
+        return {}
+    lines = text.splitlines()
+    moved = text_of(node, lines)
+    first = node.end_lineno or 0
+    rest = [*lines[: first - len(moved)], *lines[first:]]
+    dot = "." if f"{dirname(new)}/__init__.py".lstrip("/") in files else ""
+    brought = f"from {dot}{basename(new).removesuffix('.py')} import {name}"
+    other = "\n".join(t or "" for path, t in files.items() if path not in (old, new))
+    is_used = name in re.findall(r"\w+", "\n".join([*rest, other]))
+    rest = _with_import(rest, brought) if is_used else rest
+    head = ["\n".join(text_of(of, lines)) for of in imports]
+    head = [line for line in head if line not in there]
+    parts = ["\n".join(head), there.strip(), "\n".join(moved)]
+    return {
+        old: re.sub(r"\n{4,}", "\n\n\n", "\n".join(rest)).strip() + "\n",
+        new: "\n\n\n".join(filter(None, parts)) + "\n",
+    }
+
+
+def _homes(
+    name: str, files: Mapping[str, str | None]
+) -> Iterator[tuple[str, ast.Module, _Definition]]:
+    """Yield each file that defines a name, its tree, and the definition."""
+    for path, text in files.items():
+        tree = parsed(text or "") if path.endswith(".py") else None
+        for node in tree.body if tree is not None else ():
+            if tree is not None and isinstance(node, _Definition) and node.name == name:
+                yield path, tree, node
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a file gives a meaning."""
+    if isinstance(node, _Definition):
+        yield node.name
+        return
+    for of in ast.walk(node):
+        if isinstance(of, ast.alias):
+            yield (of.asname or of.name).partition(".")[0]
+        elif isinstance(of, ast.Name) and isinstance(of.ctx, ast.Store):
+            yield of.id
+
+
+def _with_import(lines: list[str], brought: str) -> list[str]:
+    """Return a file with one more import, behind those that it has, else behind its docstring."""
+    tree = parsed("\n".join(lines))
+    at = 0
+    for number, node in enumerate(tree.body if tree is not None else ()):
+        is_docstring = not number and isinstance(getattr(node, "value", None), ast.Constant)
+        if isinstance(node, _Import) or is_docstring:
+            at = node.end_lineno or at
+    gap = [""] if at and not lines[at - 1].startswith(("import ", "from ")) else []
+    return [*lines[:at], *gap, brought, *([] if at else [""]), *lines[at:]]
