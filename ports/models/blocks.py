@@ -30,6 +30,7 @@ from .fragments import (
     without_body,
 )
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
+from .moved_code import with_moved_code
 from .renames import in_other_files, only_renamed
 from .said_calls import calls_in
 from .said_files import (
@@ -45,14 +46,15 @@ from .said_files import (
 )
 from .turn_view import MAKES, MOVES, VERSION, Round, TurnView, is_named
 
-PROMPT = """\
+_EXAMPLE = 'print("new content")'
+PROMPT = f"""\
 You answer questions about files and change files. You are given files of the folder.
 If a file must be changed or created, print its path alone on a line, then its whole new content in a \
 fenced block:
 
 hello.py
 ```python
-print("new content")
+{_EXAMPLE}
 ```
 
 Use the paths as they are given. Print no file that stays as it is. If nothing must be changed, only \
@@ -269,11 +271,13 @@ class SmallTurn(TurnView):
         if function := self.suspect():
             path, name = function
             files = [(path, with_function(self.before[path] or "", _code_in(text), name))]
-        elif example := self._example():
-            path, name = example
+        elif new := self._new_function():
+            path, name = new
             files = [(path, with_function(self.files[path] or "", _code_in(text), name))]
         else:
             files = [] if self.wants_no_change else self._written_in(text)
+        if files:
+            files = [*(dict(files) | with_moved_code(self.request, self.before)).items()]
         if self.names:
             files = [*(self.renamed() | dict(files)).items()]
             if not self.rounds and (None in self.files.values() or self.has_others):
@@ -363,7 +367,9 @@ class SmallTurn(TurnView):
             return ""
         names = " and ".join(f"`{path}`" for path in (parts or data)[:3])
         is_table = all(path.endswith((".csv", ".tsv")) for path in parts or data)
-        begins = ", which begins with `import csv`," if is_table else ""
+        begins = (
+            ", which begins with `import csv` (it gives texts, no numbers)," if is_table else ""
+        )
         part = f"Only a part of {names} is shown. " if parts else ""
         return f"{part}{_SCRIPT.format(names=names, begins=begins)}" if names else ""
 
@@ -395,6 +401,8 @@ class SmallTurn(TurnView):
         for path, body in placed(said, known, self.request, likely):
             path = known_path(path, known)
             before = known.get(path)
+            if body.strip() == _EXAMPLE:
+                continue
             is_asked = path.rpartition("/")[2] in self.request and not is_failing
             is_asked &= bool(_WRITES_TESTS.search(self.request)) or not self._names_code()
             is_kept = is_test(path) and not (is_asked or target)
@@ -468,14 +476,15 @@ class SmallTurn(TurnView):
         paths, tries = self.at_fault(), self.tries_of_files
         names, cases = " and ".join(paths), cases_in(self.failures)
         how = "" if self.variant is None else _HOW[self.variant % len(_HOW)]
-        if example := self._example():
-            head = head_of(self.files[example[0]] or "", example[1])
-            told = _PLAIN.format(head=head, cases=self.request if how else cases)
-            return f"{told}\n\n{how}".rstrip()
+        if new := self._new_function():
+            head = head_of(self.files[new[0]] or "", new[1])
+            is_example = how and self.tests.startswith(EXAMPLE)
+            wanted = self.request if is_example else self.checks_of(new[1])
+            return f"{_PLAIN.format(head=head, cases=wanted)}\n\n{how}".rstrip()
         if how:
-            path, wanted = self.wanted() or ("", [])
-            said = "\n".join(dict.fromkeys(map(self.checks_of, wanted)))
-            return _MODULE.format(path=path, names=" and ".join(wanted), cases=said, how=how)
+            path, names_of = self.wanted() or ("", [])
+            said = "\n".join(dict.fromkeys(map(self.checks_of, names_of)))
+            return _MODULE.format(path=path, names=" and ".join(names_of), cases=said, how=how)
         if paths and not any(path in self.before for path in paths):
             tell = {1: f"{_FAILED}{cases}\n\n{_SIMPLY}", 2: _MIND.format(cases=cases, names=names)}
             return f"{self.first_shown}\n\n{self.request}\n\n{tell[tries]}" if tries in tell else ""
@@ -486,10 +495,10 @@ class SmallTurn(TurnView):
         how = (_STEPS if tries > 2 else _REWRITE).format(names=names)
         return f"{shown}\n\nThe request was: {self.request}\n\n{failed}\n\n{how}"
 
-    def _example(self) -> tuple[str, str] | None:
-        """Return the file and the name of the function of an example that the model is to write again."""
+    def _new_function(self) -> tuple[str, str] | None:
+        """Return the file and the name of the function that is new, and is to be written again now."""
         is_next = self.tries == 1 or self.variant is not None
-        return self.example if is_next and self.may_try and not self.since else None
+        return self.new_function if is_next and self.may_try and not self.since else None
 
     def _one_function(self, path: str, name: str) -> str:
         shown = _shown_file(path, without_body(self.before[path] or "", name))
@@ -504,8 +513,11 @@ class SmallTurn(TurnView):
         shown = _shown_file(path, self.files[path] or "")
         is_moved = any(is_named(path, old) for path in self.before)
         now = f"`{old}` was renamed to `{new}`." if is_moved else f"`{old}` is `{new}` now."
-        told = now if new else f"`{old}` is still in {path}."
-        how = f"Change that in {path}, and nothing else: print the whole new {path} in a fenced block."
+        told = now if new else f"`{old}` is still in {path}." if old else f"{path} is as it was."
+        that = "that in" if old else "what belongs into"
+        how = (
+            f"Change {that} {path}, and nothing else: print the whole new {path} in a fenced block."
+        )
         return f"{shown}\n\nThe request: {self.request}\n\n{told} {how}"
 
     def _told(self, round: Round) -> str:

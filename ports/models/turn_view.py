@@ -13,7 +13,7 @@ from types import MappingProxyType
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
 from ...machines.value import Value
-from ..tools.survey import EXAMPLE, SURVEY, TESTS, function_of_example
+from ..tools.survey import DATA, EXAMPLE, SURVEY, TESTS, function_of_example
 from .failure_text import TAIL, cases_in, has_failed, tail_of
 from .fragments import functions_of, used_by, words_about
 from .renames import after_move, moving, renaming, with_name
@@ -34,7 +34,7 @@ FILES = 8
 MAKES = lazy_pattern(r"(?i)\b(write|create|make|add|put|convert|generate|save)\b")
 """A request for something new."""
 MOVES = lazy_pattern(
-    r"(?i)\b(rename|move|delete|remove) +((the|old|file) +){0,2}[\w./-]*\w\.\w{1,5}\b"
+    r"(?i)\b((rename|move|delete|remove) +((the|old|file) +){0,2}[\w./-]*\w\.\w{1,5}|delete +(it|them))\b"
 )
 """A request about a file as a whole."""
 VERSION = lazy_pattern(r"\d+(\.\d+)+")
@@ -54,6 +54,12 @@ _EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|
 _INSTEAD = lazy_pattern(r"(?i)\b(replace|instead of)\b")
 _CALLED = lazy_pattern(r"\b([A-Za-z_]\w*)\(")
 _WORDS = lazy_pattern(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
+_CLAUSE = lazy_pattern(r"[,;:!?\n]|\.(?!\w)|\b(?:and|then|so that)\b")
+_CHANGED = "update|edit|change|fix|correct"
+_CHANGES = lazy_pattern(
+    rf"(?i)\b({_CHANGED}|add|put|mention|import|remove|delete|take|note|document|insert|append|set|move)\b"
+)
+"""A clause that says what to change."""
 _ASKS = lazy_pattern(
     r"(?i)\W*((at|by|for|from|in|of|on|since|to|until|with) +)?"
     r"(what|whats|which|who|whose|where|when|why|how|is|are|does|did)\b"
@@ -169,7 +175,7 @@ class TurnView:
     @property
     def _functions(self) -> int:
         """How many functions the model is asked for alone."""
-        return len(self.suspects()) or int(self.example is not None)
+        return len(self.suspects()) or int(self.new_function is not None)
 
     @property
     def _alone(self) -> int:
@@ -208,7 +214,7 @@ class TurnView:
         Where what has failed calls some, or at least names them, others of their file count only if these
         use them.
         """
-        if not self.mends:
+        if not self.mends or self.new_function:
             return []
         told = cases_in(self.failures[:1])
         called = Counter(_CALLED.findall(told)) or Counter(_WORDS.findall(told))
@@ -236,14 +242,16 @@ class TurnView:
         return None
 
     @property
-    def example(self) -> tuple[str, str] | None:
-        """The function that the request gives an example of, once it is there, and its file before it."""
-        if not self.tests.startswith(EXAMPLE):
-            return None
-        name = function_of_example(self.request)
-        paths = (path for path in self.at_fault() if path.endswith(".py"))
-        found = (path for path in paths if name in functions_of(self.files[path] or ""))
-        return next(((path, name) for path in found), None)
+    def new_function(self) -> tuple[str, str] | None:
+        """The function that an example or the tests ask for, once it is there, and its file before it."""
+        paths = [path for path in self.at_fault() if path.endswith(".py")]
+        found = [(path, name) for path in paths for name in functions_of(self.files[path] or "")]
+        new = [(p, name) for p, name in found if name not in functions_of(self.before.get(p) or "")]
+        if self.tests.startswith(EXAMPLE):
+            name = function_of_example(self.request)
+            return next((of for of in (new if self.mends else found) if of[1] == name), None)
+        called = {*_CALLED.findall(cases_in(self.failures[:1]))}
+        return next((of for of in new if of[1] in called and of[0] in self.before), None)
 
     def checks_of(self, name: str) -> str:
         """Return what tests say of a function, in words and line by line, else what has failed."""
@@ -298,9 +306,26 @@ class TurnView:
         named = any(is_named(path, self.request) for path in self.written)
         return (
             self.names is not None
+            or bool(self.due)
             or bool(_EVERYWHERE.search(self.request))
             or (bool(_INSTEAD.search(self.request)) and not named)
         )
+
+    @property
+    def due(self) -> list[str]:
+        """The files that are as they were, though the request says what to change in them."""
+        if self.is_question or not self.rounds:
+            return []
+        clauses = [text for text in _CLAUSE.split(self.request) if _CHANGES.search(text)]
+        found = list[str]()
+        for path, text in self.files.items():
+            name = path.rpartition("/")[2]
+            word = "readme" if name.lower().startswith("readme") else re.escape(name)
+            place = rf"(?i)\b(in|to|into|{_CHANGED})( the)? [`'\"]?{word}\b"
+            is_same = text and self.before.get(path) == text and path not in self.written
+            if is_same and not (is_test(path) or path.endswith(DATA)):
+                found += [path] if any(re.search(place, clause) for clause in clauses) else []
+        return found
 
     def renamed(self) -> dict[str, str]:
         """Return the files in which nothing but a name is to change, without those that were written."""
@@ -332,7 +357,7 @@ class TurnView:
                 lines = (text or "").splitlines() if path not in done else []
                 if any(beside in line.lower() and is_named(old, line) for line in lines):
                     return path, old, new
-        return None
+        return next(((path, "", "") for path in self.due if path not in done), None)
 
     def _moved(self, now: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """Yield the name that a file had, that which it has now, and what stands beside it: nothing."""

@@ -798,3 +798,53 @@ def test_what_is_to_be_added_to_a_file_is_asked_for() -> None:
         talk = Talk("It is added.", "a.py\n```\ndef g(): ...\n```")
         talk.says(said)
         assert bool(talk.next(SURVEY).tool_calls) is is_asked_again
+
+
+def test_what_the_prompt_shows_is_no_file() -> None:
+    """A model that knows nothing repeats it."""
+    talk = Talk('b.txt\n```\nprint("new content")\n```', "b.txt\n```\none\n```")
+    talk.says("write the numbers of a.txt as words to b.txt")
+    answer = talk.next("a.txt\n```\n1\n```")
+    assert [call.arguments for call in answer.tool_calls] == [{"path": "b.txt", "content": "one\n"}]
+
+
+def test_a_file_that_is_to_change_and_did_not_is_asked_for() -> None:
+    """Once; what it is only pointed at for, or made with, is none."""
+    files = "README.md\n```\n# a\n```\n\na.py\n```\nx = 1\n```\n\nmake.py\n```\nprint(1)\n```"
+    for request, path in (
+        ("add --quiet to a.py, and mention it in the README as well", "README.md"),
+        ("set x to 2 in a.py, then run make.py. see README.md", ""),
+    ):
+        talk = Talk("a.py\n```\nx = 2\n```", "It needs no change.")
+        talk.says(request)
+        talk.next(files)
+        answer = talk.next("Replaced `a.py`.")
+        if path:
+            answer = talk.next(files.replace("x = 1", "x = 2"))
+            assert (
+                f"{path} is as it was. Change what belongs into"
+                in talk.model.asked[1].messages[0].text
+            )
+            answer = talk.next("Unchanged.")
+        while answer.tool_calls:
+            answer = talk.next(files.replace("x = 1", "x = 2"))
+        assert len(talk.model.asked) == 1 + bool(path)
+
+
+def test_a_new_function_that_fails_the_tests_is_asked_for_alone() -> None:
+    """Not those that were there; with what the tests say of it."""
+    test = (
+        "test_a.py\n```\nfrom a import f, g\nassert g(1) == 2\n```\n\nTests are run with: make test"
+    )
+    old, failed = "def f(n):\n    return n\n", "    assert g(1) == 2\nAssertionError\n[exit code 1]"
+    wrong = f"{old}\n\ndef g(n):\n    return n\n"
+    talk = Talk(f"a.py\n```python\n{wrong}```", "```python\ndef g(n):\n    return n + 1\n```")
+    talk.says("Add the missing g to a.py so that test_a.py passes")
+    talk.next(f"a.py\n```\n{old}```\n\n{test}")
+    talk.next("Replaced `a.py`.", failed)
+    answer = talk.next(f"a.py\n```\n{wrong}```\n\n{test}")
+    assert talk.model.asked[1].messages[0].text == (
+        "Write this Python function, and print only it in a fenced block:\n\ndef g(n):\n\n"
+        "This must hold:\nassert g(1) == 2"
+    )
+    assert answer.tool_calls[0].arguments["content"] == f"{old}\n\ndef g(n):\n    return n + 1\n"
