@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from posixpath import dirname
+from posixpath import basename, dirname
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
-from ..tools.survey import DATA, EXAMPLE, SURVEY
+from ..tools.survey import DATA, EXAMPLE, SURVEY, TABLES
 from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
 from .fragments import (
     head_of,
@@ -93,7 +93,7 @@ _SOURCE = lazy_pattern(
 
 _SCRIPT = (
     "To look into {names}, or to make something of all its lines, print one short Python script"
-    "{begins} in a ```python block, which is run in the folder, and nothing else.\n\n"
+    "{imports} in a ```python block, which is run in the folder, and nothing else.\n\n"
 )
 _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
@@ -130,12 +130,12 @@ _STEPS = (
     "do. Then print {names} with the whole corrected code."
 )
 _HOW = (
+    "Use as few lines as possible.",
+    "Use split, join, a key, a sum, or rounding where they fit.",
     "Write the steps as comments first, then the code of each.",
     "Handle the edge cases first, then the usual case.",
     "Use a simple loop.",
     "Use only comparisons and simple arithmetic.",
-    "Write the rule as a docstring first.",
-    "Use as few lines as possible.",
 )
 _FAILED = "A first try failed:\n"
 _SIMPLY = "Do it in a simple and general way."
@@ -355,37 +355,65 @@ class SmallTurn(TurnView):
             return ""
         if not self.rounds and MOVES.search(self.request):
             return _MOVE
-        named = [path for path in self.files if path.rpartition("/")[2] in self.request]
-        parts = [path for path in named if self.files[path] is None]
-        asked = PATH.findall(self.request)
-        has_code = any(not name.endswith((*DATA, *_TEXTS)) for name in asked)
-        is_computed = not self.is_question or _COMPUTED.search(self.request)
-        is_chore = self.is_question or _CHORE.search(self.request)
-        kinds = (*DATA, ".json", *(() if self.is_question else (".txt",))) if is_chore else DATA
-        data = [path for path in named if path.endswith(kinds) and is_computed]
-        if has_code and not parts:
+        data = self._data()
+        if not data:
             return ""
-        names = " and ".join(f"`{path}`" for path in (parts or data)[:3])
-        is_table = all(path.endswith((".csv", ".tsv")) for path in parts or data)
-        begins = (
-            ", which begins with `import csv` (it gives texts, no numbers)," if is_table else ""
-        )
-        part = f"Only a part of {names} is shown. " if parts else ""
-        return f"{part}{_SCRIPT.format(names=names, begins=begins)}" if names else ""
+        names = " and ".join(f"`{path}`" for path in data[:3])
+        part = f"Only a part of {names} is shown. " if self.files[data[0]] is None else ""
+        is_table = self.is_question and all(path.endswith(TABLES) for path in data)
+        imports = ", which begins with `import csv`," if is_table else ""
+        begins = f"It begins with\n\n{code}\n" if (code := self._beginning(data)) else ""
+        return f"{part}{_SCRIPT.format(names=names, imports=imports)}{begins}"
+
+    def _data(self) -> list[str]:
+        """Return the files that a script is to look into: those shown in part, else those with data."""
+        named = [path for path in self.files if path.rpartition("/")[2] in self.request]
+        if parts := [path for path in named if self.files[path] is None]:
+            return parts
+        asked = PATH.findall(self.request)
+        if any(not name.endswith((*DATA, *_TEXTS)) for name in asked):
+            return []
+        kinds = DATA
+        if self.is_question:
+            kinds = (*DATA, ".json") if _COMPUTED.search(self.request) else TABLES
+        elif _CHORE.search(self.request) or any(name not in self.files for name in asked):
+            kinds = (*DATA, ".json", ".txt")
+        return [path for path in named if path.endswith(kinds)]
+
+    def _beginning(self, paths: Sequence[str]) -> str:
+        """Return the first lines of a script that makes something of tables: each is read as a whole."""
+        if self.is_question or not paths or not all(path.endswith(TABLES) for path in paths):
+            return ""
+        lines = ["import csv"]
+        for path in paths:
+            name = (
+                "rows" if len(paths) == 1 else re.sub(r"\W", "_", basename(path).partition(".")[0])
+            )
+            first = (self.files[path] or "").partition("\n")[0]
+            reader = "reader" if any(map(str.isdecimal, first.split(","))) else "DictReader"
+            tabs = ", delimiter='\\t'" if path.endswith(".tsv") else ""
+            read = f"list(csv.{reader}(open({path!r}, newline=''){tabs}))"
+            lines.append(f"{name} = {read}  # all values are texts")
+        return "\n".join([*lines, ""])
 
     def _command(self, text: str) -> str:
         """Return the command of an answer, or one that runs its script; empty if it has none."""
         command = next(iter(commands_in(text)), "")
-        if self.move and self._hint == _MOVE:
+        hint = self._hint
+        if self.move and hint == _MOVE:
             folder, new = dirname(self.move[1]), shlex.join(self.move)
             makes = f"mkdir -p {shlex.quote(folder)} && " if folder else ""
             return f"{makes}mv {new}"
-        if self._hint == _MOVE:
+        if hint == _MOVE:
             return command
         scripts = [body for path, body in scripts_in(text) if path not in self.files]
+        scripts = [body for body in scripts if body.strip() != _EXAMPLE]
         if any(n.endswith(".py") and n not in self.files for n in PATH.findall(self.request)):
             return "" if scripts else command  # the script is what was asked for
-        return f"python3 - <<'END'\n{scripts[-1].rstrip()}\nEND" if scripts else command
+        if not scripts:
+            return command
+        begins = "" if "csv." in scripts[-1] else self._beginning(self._data())
+        return f"python3 - <<'END'\n{begins}{scripts[-1].rstrip()}\nEND"
 
     def _written_in(self, text: str) -> list[tuple[str, str]]:
         """Return the files that an answer changes, without those that stay as they are.

@@ -25,7 +25,7 @@ _GOES_ON = "[You were interrupted"  # begins a line of a message that is said ag
 _CUT = ("[Unknown outcome", "[The program died", "[Not run:")  # begin results that a crash left
 ROUNDS = 4
 """Answers that the tests may fail; after each the model is asked in another way."""
-VARIANTS = 4
+VARIANTS = 6
 """Answers after these, each asked for with another word on how: tests tell which one is right."""
 FUNCTIONS = 3
 """Functions that the model writes again, without a look at the wrong one, before these."""

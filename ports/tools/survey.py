@@ -30,7 +30,8 @@ from .tool import ToolContext
 SURVEY = "survey"
 TESTS = "Tests are run with: "
 """Begins the last line of a result, if the folder has tests; the command follows."""
-DATA = (".csv", ".tsv", ".log", ".jsonl", ".ndjson")
+TABLES = (".csv", ".tsv")
+DATA = (*TABLES, ".log", ".jsonl", ".ndjson")
 """The ends of files with data, which a script reads better than a small model."""
 LONGER = "[… {lines} more]"
 """The line of a file that is not shown whole."""

@@ -227,7 +227,7 @@ def test_a_function_that_fails_the_example_is_asked_for_alone() -> None:
     assert again.tool_calls[0].arguments["content"] == f"{last}\n\n{other}"
     talk.next("Replaced `names.py`.", f"{fault}\n[exit code 1]")
     again = talk.next(shown.format(f"{last}\n\n{other}"))
-    assert f"{asked}{request}\n\nWrite the steps" in talk.model.asked[2].messages[-1].text
+    assert f"{asked}{request}\n\nUse as few lines" in talk.model.asked[2].messages[-1].text
     assert again.tool_calls[0].arguments["content"] == f"{last}\n\n{right}"
 
 
@@ -382,12 +382,17 @@ def test_data_is_computed_by_a_script() -> None:
     """It is run in the folder; one that fails is asked for anew, one that only prints has not done it."""
     survey = "p.csv\n```\na,1\n```"
     fails, prints, writes = (
-        f"```python\nimport json\n{line}\n```"
+        f"```python\nfor row in rows:\n    {line}\n```"
         for line in ("f()", "print(1)", "open('p.json', 'w')")
+    )
+    begins = (
+        "import csv\nrows = list(csv.reader(open('p.csv', newline='')))  # all values are texts"
     )
     talk = Talk(fails, prints, writes)
     talk.says("convert p.csv to p.json")
-    assert calls_of(talk.next(survey)) == [("shell", "python3 - <<'END'\nimport json\nf()\nEND")]
+    script = f"python3 - <<'END'\n{begins}\nfor row in rows:\n    f()\nEND"
+    assert calls_of(talk.next(survey)) == [("shell", script)]
+    assert f"It begins with\n\n{begins}\n\n" in talk.model.asked[0].messages[-1].text
     talk.next("NameError: f\n[exit code 1]")
     (asked,) = talk.model.asked[1].messages
     assert "A first try failed:\nNameError: f\n\nDo it in a simple" in asked.text
@@ -717,10 +722,10 @@ def test_only_what_the_failing_function_uses_is_written_anew() -> None:
         "Tests are run with: make test"
     )
     failed = "    self.assertEqual(f(1), 2)\nAssertionError: 1 != 2\n[exit code 1]"
-    talk = Talk(*(f"```python\ndef f(n):\n    return {n}\n```" for n in range(12)))
+    talk = Talk(*(f"```python\ndef f(n):\n    return {n}\n```" for n in range(15)))
     talk.says("test_a.py fails, fix a.py")
     talk.next(survey)
-    for _ in range(9):
+    for _ in range(15):
         answer = talk.next("Replaced `a.py`.", failed)
         if not answer.tool_calls:
             break
@@ -732,8 +737,8 @@ def test_only_what_the_failing_function_uses_is_written_anew() -> None:
     assert "Write the function g." in asked[2]
     assert not any("Write the function other." in text for text in asked)
     plain = [text for text in asked if text.startswith("Write this Python function")]
-    assert len(plain) == len(set(plain)) == 4
-    assert plain[0].partition("\n\n")[2].startswith(f"def f(n):\n\n{both}\n\nWrite the steps")
+    assert len(plain) == len(set(plain)) == 6
+    assert plain[0].partition("\n\n")[2].startswith(f"def f(n):\n\n{both}\n\nUse as few lines")
 
 
 def test_the_function_that_most_checks_come_to_is_written_first() -> None:
@@ -762,19 +767,19 @@ def test_a_new_module_is_asked_for_by_its_names() -> None:
         "    assert f(1) == 2\n    assert g(1) == 3\n```"
     )
     failed = "    assert f(1) == 2\nAssertionError\n[exit code 1]"
-    talk = Talk(*(f"a.py\n```python\nf = {n}\n```" for n in range(9)))
+    talk = Talk(*(f"a.py\n```python\nf = {n}\n```" for n in range(15)))
     talk.says("write a.py so that the tests pass")
     talk.next(f"{test}\n\nTests are run with: make test")
-    for n in range(9):
+    for n in range(15):
         answer = talk.next("Created `a.py`.", failed)
         if not answer.tool_calls:
             break
         talk.next(f"a.py\n```\nf = {n}\n```\n\n{test}\n\nTests are run with: make test")
     asked = [request.messages[-1].text for request in talk.model.asked]
     plain = [text for text in asked if text.startswith("Write the Python module a.py with f and g")]
-    assert len(plain) == len(set(plain)) == 4
+    assert len(plain) == len(set(plain)) == 6
     assert "This must hold:\nF adds.\nassert f(1) == 2\nF adds.\nassert g(1) == 3\n\n" in plain[0]
-    assert plain == asked[1:5]
+    assert plain == asked[1:7]
 
 
 def test_a_file_that_is_only_pointed_at_stays() -> None:
