@@ -26,12 +26,12 @@ _SHAPES = (
         rf"(?i)\breplace (?:(?:the|all|every|\w{{1,20}}) ){{0,2}}{_OLD} (?:with|by) {_NEW}"
     ),
     lazy_pattern(rf"(?i){_OLD} (?:is|was|gets) replaced (?:with|by) (?:\w{{1,20}} ){{0,2}}{_NEW}"),
-    lazy_pattern(rf"(?i)\b(?:misspell?ed|misspelt|mistyped|misnamed) {_NEW} as {_OLD}"),
     lazy_pattern(
         r"(?i)\bchange (?:the )?(?:colou?r|word|name|domain|address|url|tag|class|label) "
         rf"{_OLD}{_WHERE} (?:to|into) {_NEW}"
     ),
 )
+_MISSPELLED = lazy_pattern(rf"(?i)\b(?:misspell?ed|misspelt|mistyped|misnamed) {_NEW} as {_OLD}")
 _FROM, _TO = (
     rf"[`'\"]?(?<![\w./-])(?P<{name}>[\w.-][\w./-]{{0,80}}[\w/])[`'\"]?" for name in ("old", "new")
 )
@@ -59,15 +59,17 @@ _STYLED = (".css", ".html", ".htm", ".scss", ".svg")
 def renaming(request: str, files: Mapping[str, str | None]) -> tuple[str, str] | None:
     """Return the old and the new name, if that is all that a request is about.
 
-    The old one is in the files, and names none of them; the new one is not there yet.
+    The old one is in the files, and names none of them; the new one is not there yet, or misspelled in
+    some places.
     """
-    found = next(filter(None, (shape.search(request) for shape in _SHAPES)), None)
+    spelled = _MISSPELLED.search(request)
+    found = spelled or next(filter(None, (shape.search(request) for shape in _SHAPES)), None)
     if found is None:
         return None
     old, new = found["old"], found["new"]
     texts = [(path, text or "") for path, text in files.items()]
     is_there = any(_whole(old, path).search(text) for path, text in texts)
-    is_new = not any(new in text for _, text in texts)
+    is_new = bool(spelled) or not any(new in text for _, text in texts)
     kinds = {name[:1] if name[:1] in "#-.@" else bool(_LETTER.search(name)) for name in (old, new)}
     if not (is_there and is_new and len(kinds) == 1) or any(path.endswith(old) for path in files):
         return None

@@ -43,8 +43,8 @@ FILES = {
             ("MAX_BOOKS", "LOAN_LIMIT"),
         ),
         (
-            "i misspelled shovel as spade in the csv of my stock, can you correct this?",
-            ("spade", "shovel"),
+            "i misspelled item as spade in the csv of my stock, can you correct this?",
+            ("spade", "item"),  # which is there already
         ),
         (
             "Our green #336699 is replaced by the blue #1f6f8b. Change it in both scripts, please.",
