@@ -129,6 +129,7 @@ _STEPS = (
     "Compute step by step, in at most five lines, what the code does in this case, and what it should "
     "do. Then print {names} with the whole corrected code."
 )
+_QUOTE = "First quote the lines that are about it, then answer in one sentence."
 _HOW = (
     "Use as few lines as possible.",
     "Use split, join, a key, a sum, or rounding where they fit.",
@@ -267,7 +268,10 @@ class SmallTurn(TurnView):
         may_look = looks < LOOKS
         target = self.left_over()
         if self._hint and may_look and not target and (command := self._command(text)):
-            return (("shell", {"command": command}),)
+            call = ("shell", {"command": command})
+            pairs = [pair for each in self.rounds for pair in each.pairs]
+            is_done = any(of.arguments == call[1] and has_passed(result) for of, result in pairs)
+            return () if is_done else (call,)
         if function := self.suspect():
             path, name = function
             files = [(path, with_function(self.before[path] or "", _code_in(text), name))]
@@ -341,7 +345,8 @@ class SmallTurn(TurnView):
         names = [n for n in dict.fromkeys(PATH.findall(self.request)) if not VERSION.fullmatch(n)]
         there = [f"/{path}" for path in (*self.files, *self.before)]
         missing = [name for name in names if not any(path.endswith(f"/{name}") for path in there)]
-        wants_new = MAKES.search(self.request) or any(is_code(name) for name in missing)
+        wants_new = MAKES.search(self.request) or "new file" in self.request.lower()
+        wants_new = wants_new or any(is_code(name) for name in missing)
         return missing if wants_new and not self.has_others else []
 
     def _has_known_file(self, text: str) -> bool:
@@ -363,7 +368,9 @@ class SmallTurn(TurnView):
         is_table = self.is_question and all(path.endswith(TABLES) for path in data)
         imports = ", which begins with `import csv`," if is_table else ""
         begins = f"It begins with\n\n{code}\n" if (code := self._beginning(data)) else ""
-        return f"{part}{_SCRIPT.format(names=names, imports=imports)}{begins}"
+        new = " and ".join(f"`{name}`" for name in self._new_texts())
+        makes = f"It makes {new}.\n\n" if new and not self.is_question else ""
+        return f"{part}{_SCRIPT.format(names=names, imports=imports)}{makes}{begins}"
 
     def _data(self) -> list[str]:
         """Return the files that a script is to look into: those shown in part, else those with data."""
@@ -371,14 +378,21 @@ class SmallTurn(TurnView):
         if parts := [path for path in named if self.files[path] is None]:
             return parts
         asked = PATH.findall(self.request)
-        if any(not name.endswith((*DATA, *_TEXTS)) for name in asked):
+        if any(is_code(name) and not name.endswith(_TEXTS) for name in asked):
             return []
         kinds = DATA
         if self.is_question:
             kinds = (*DATA, ".json") if _COMPUTED.search(self.request) else TABLES
-        elif _CHORE.search(self.request) or any(name not in self.files for name in asked):
+        elif _CHORE.search(self.request) or self._new_texts():
             kinds = (*DATA, ".json", ".txt")
         return [path for path in named if path.endswith(kinds)]
+
+    def _new_texts(self) -> list[str]:
+        """Return the texts that the request names and the folder has not."""
+        named = dict.fromkeys(PATH.findall(self.request))
+        return [
+            name for name in named if name not in self.files and name.endswith((*DATA, *_TEXTS))
+        ]
 
     def _beginning(self, paths: Sequence[str]) -> str:
         """Return the first lines of a script that makes something of tables: each is read as a whole."""
@@ -478,7 +492,9 @@ class SmallTurn(TurnView):
         elif last is not None:
             fault = self.fault_of(last)
         if last is None or self.since or not (fault or self.is_command(last)):
-            return "\n\n".join(filter(None, (shown, fault, f"{self._hint}{self.request}")))
+            is_looked_up = last is None and self.wants_no_change and not self._hint
+            parts = (shown, fault, f"{self._hint}{self.request}", _QUOTE if is_looked_up else "")
+            return "\n\n".join(filter(None, parts))
         if function := self.suspect():
             return self._one_function(*function)
         if not fault:
@@ -496,7 +512,7 @@ class SmallTurn(TurnView):
         are_errors = all(has_failed(result) and tail_of(result) for result in results)
         if not rounds or self.rounds != rounds or not are_errors:
             return ""
-        how = _SIMPLY if len(rounds) == 1 else _PLAN
+        how = _PLAN if len(rounds) == 1 else _SIMPLY
         return f"{self.shown}\n\n{self._hint}{self.request}\n\n{_FAILED}{errors_in(results[-1])}\n\n{how}"
 
     def _another_way(self) -> str:

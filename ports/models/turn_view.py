@@ -360,11 +360,11 @@ class TurnView:
         return next(((path, "", "") for path in self.due if path not in done), None)
 
     def _moved(self, now: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield the name that a file had, that which it has now, and what stands beside it: nothing."""
+        """Yield the name that a file had, the one that it has now, if any, and nothing beside it."""
         gone = [path for path in self.before if path not in now]
         new = [path for path in now if path not in self.before]
-        if len(gone) == len(new) == 1:
-            old, name = (path.rpartition("/")[2] for path in (*gone, *new))
+        if len(gone) == 1 and len(new) <= 1:
+            old, name = (path.rpartition("/")[2] for path in (*gone, *(new or [""])))
             yield old, name, ""
 
     def _bumped(self) -> Iterator[tuple[str, str, str]]:

@@ -68,7 +68,11 @@ def test_a_question_is_answered_in_words() -> None:
     assert (answer.text, answer.tool_calls) == ("It returns 1.", ())
     (asked,) = talk.model.asked
     assert asked.tools == ()
-    assert [said.text for said in asked.messages] == [f"{SURVEY}\n\nwhat does f return?"]
+    (said,) = asked.messages
+    assert said.text == (
+        f"{SURVEY}\n\nwhat does f return?\n\n"
+        "First quote the lines that are about it, then answer in one sentence."
+    )
 
 
 @pytest.mark.parametrize("question", ["what does f return?", "in which file is f? see a.py"])
@@ -395,7 +399,8 @@ def test_data_is_computed_by_a_script() -> None:
     assert f"It begins with\n\n{begins}\n\n" in talk.model.asked[0].messages[-1].text
     talk.next("NameError: f\n[exit code 1]")
     (asked,) = talk.model.asked[1].messages
-    assert "A first try failed:\nNameError: f\n\nDo it in a simple" in asked.text
+    assert "else.\n\nIt makes `p.json`.\n\nIt begins with" in asked.text
+    assert "A first try failed:\nNameError: f\n\nFirst say in at most five lines" in asked.text
     assert calls_of(talk.next("1\n[exit code 0]"))[0][0] == "survey"
     talk.next(survey)
     assert "There is no `p.json` yet. Do the rest" in talk.model.asked[2].messages[0].text
@@ -834,6 +839,17 @@ def test_a_file_that_is_to_change_and_did_not_is_asked_for() -> None:
         while answer.tool_calls:
             answer = talk.next(files.replace("x = 1", "x = 2"))
         assert len(talk.model.asked) == 1 + bool(path)
+
+
+def test_what_still_names_a_removed_file_is_asked_for() -> None:
+    """A model that sees nothing but the file does not know which one is gone."""
+    files = "LIST.md\n```\n- a.css\n- b.css\n```"
+    talk = Talk("```sh\nrm b.css\n```", "LIST.md\n```\n- a.css\n```")
+    talk.says("b.css is not used. delete it and take it out of the list in LIST.md")
+    assert calls_of(talk.next(f"{files}\n\nb.css\n```\nb {{}}\n```")) == [("shell", "rm b.css")]
+    assert calls_of(talk.next("(no output)\n[exit code 0]"))[0][0] == "survey"
+    assert calls_of(talk.next(files)) == [("write", "LIST.md")]
+    assert "`b.css` is still in LIST.md." in talk.model.asked[1].messages[0].text
 
 
 def test_a_new_function_that_fails_the_tests_is_asked_for_alone() -> None:
