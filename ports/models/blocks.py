@@ -557,11 +557,11 @@ class SmallTurn(TurnView):
         shown = _shown_file(path, self.files[path] or "")
         is_moved = any(is_named(path, old) for path in self.before)
         now = f"`{old}` was renamed to `{new}`." if is_moved else f"`{old}` is `{new}` now."
-        told = now if new else f"`{old}` is still in {path}." if old else f"{path} is as it was."
-        that = "that in" if old else "what belongs into"
-        how = (
-            f"Change {that} {path}, and nothing else: print the whole new {path} in a fenced block."
-        )
+        told = now if new else f"`{old}` is still in {path}."
+        that = "Change that"
+        if not old:
+            told, that = f"{path} is as it was.", f"This is left to do: {self.due[path]}. Do that"
+        how = f"{that} in {path}, and nothing else: print the whole new {path} in a fenced block."
         return f"{shown}\n\nThe request: {self.request}\n\n{told} {how}"
 
     def _told(self, round: Round) -> str:

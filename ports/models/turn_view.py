@@ -312,19 +312,20 @@ class TurnView:
         )
 
     @property
-    def due(self) -> list[str]:
-        """The files that are as they were, though the request says what to change in them."""
+    def due(self) -> dict[str, str]:
+        """The files that are as they were, each with the words that say what to change in it."""
         if self.is_question or not self.rounds:
-            return []
+            return {}
         clauses = [text for text in _CLAUSE.split(self.request) if _CHANGES.search(text)]
-        found = list[str]()
+        found = dict[str, str]()
         for path, text in self.files.items():
             name = path.rpartition("/")[2]
             word = "readme" if name.lower().startswith("readme") else re.escape(name)
             place = rf"(?i)\b(in|to|into|{_CHANGED})( the)? [`'\"]?{word}\b"
             is_same = text and self.before.get(path) == text and path not in self.written
-            if is_same and not (is_test(path) or path.endswith(DATA)):
-                found += [path] if any(re.search(place, clause) for clause in clauses) else []
+            says = next((clause for clause in clauses if re.search(place, clause)), "")
+            if says and is_same and not (is_test(path) or path.endswith(DATA)):
+                found[path] = says.strip()
         return found
 
     def renamed(self) -> dict[str, str]:
