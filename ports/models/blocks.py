@@ -380,7 +380,7 @@ class SmallTurn(TurnView):
         asked = PATH.findall(self.request)
         if any(is_code(name) and not name.endswith(_TEXTS) for name in asked):
             return []
-        kinds = DATA
+        kinds: tuple[str, ...] = DATA
         if self.is_question:
             kinds = (*DATA, ".json") if _COMPUTED.search(self.request) else TABLES
         elif _CHORE.search(self.request) or self._new_texts():
