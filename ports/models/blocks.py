@@ -25,6 +25,7 @@ from .fragments import (
     head_of,
     is_hollow,
     merged,
+    parsed,
     repaired,
     with_function,
     without_body,
@@ -456,6 +457,8 @@ class SmallTurn(TurnView):
             whole = merged(path, before or "", repaired(path, body))
             if self.names and before:
                 whole = only_renamed(path, before, body, self.names)
+            if path.endswith(".py") and parsed(before or "!") and not parsed(whole):
+                continue  # it would no longer run
             fits[path] = max(fits.get(path, ""), whole, key=len)  # the other one is a fragment
         if target:
             return [(path, body) for path, body in fits.items() if path == target[0]]

@@ -502,10 +502,11 @@ def test_a_block_without_a_path(request_text: str, block: str, path: str) -> Non
         "a.py\n```\ndef f():",
         "```python\na.py\n```",
         "a.py\n```python\n\n```",
+        "a.py\n```python\ndef f(:\n```",
     ],
 )
 def test_what_changes_nothing_is_no_call(block: str) -> None:
-    """The same content, a file that was shown in part, half a block, nothing at all, and a path alone."""
+    """The same, a file that was shown in part, half a block, nothing, a path alone, and no Python."""
     talk = Talk(block, block)
     talk.says("the f of a.py is low")
     assert talk.next(SURVEY).tool_calls == ()
