@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from posixpath import basename, dirname
+from posixpath import dirname
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from .fragments import (
     without_body,
 )
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
-from .moved_code import with_moved_code
+from .moved_code import with_moved_code, without_moved_text
 from .renames import in_other_files, only_renamed
 from .said_calls import calls_in
 from .said_files import (
@@ -45,6 +45,7 @@ from .said_files import (
     placed,
     scripts_in,
 )
+from .tables import beginning
 from .turn_view import MAKES, MOVES, VERSION, Round, TurnView, is_named
 
 _EXAMPLE = 'print("new content")'
@@ -282,7 +283,8 @@ class SmallTurn(TurnView):
         else:
             files = [] if self.wants_no_change else self._written_in(text)
         if files:
-            files = [*(dict(files) | with_moved_code(self.request, self.before)).items()]
+            moved = without_moved_text(self.request, dict(files), self.before)
+            files = [*(moved | with_moved_code(self.request, self.before)).items()]
         if self.names:
             files = [*(self.renamed() | dict(files)).items()]
             if not self.rounds and (None in self.files.values() or self.has_others):
@@ -399,17 +401,7 @@ class SmallTurn(TurnView):
         """Return the first lines of a script that makes something of tables: each is read as a whole."""
         if self.is_question or not paths or not all(path.endswith(TABLES) for path in paths):
             return ""
-        lines = ["import csv"]
-        for path in paths:
-            name = (
-                "rows" if len(paths) == 1 else re.sub(r"\W", "_", basename(path).partition(".")[0])
-            )
-            first = (self.files[path] or "").partition("\n")[0]
-            reader = "reader" if any(map(str.isdecimal, first.split(","))) else "DictReader"
-            tabs = ", delimiter='\\t'" if path.endswith(".tsv") else ""
-            read = f"list(csv.{reader}(open({path!r}, newline=''){tabs}))"
-            lines.append(f"{name} = {read}  # all values are texts")
-        return "\n".join([*lines, ""])
+        return beginning({path: self.files[path] or "" for path in paths})
 
     def _command(self, text: str) -> str:
         """Return the command of an answer, or one that runs its script; empty if it has none."""
@@ -495,7 +487,7 @@ class SmallTurn(TurnView):
         elif last is not None:
             fault = self.fault_of(last)
         if last is None or self.since or not (fault or self.is_command(last)):
-            is_looked_up = last is None and self.wants_no_change and not self._hint
+            is_looked_up = last is None and self.is_lookup and not self._hint
             parts = (shown, fault, f"{self._hint}{self.request}", _QUOTE if is_looked_up else "")
             return "\n\n".join(filter(None, parts))
         if function := self.suspect():

@@ -1,6 +1,7 @@
-"""A request to move one function or class of Python into another file, carried out on the syntax tree.
+"""A request to move a part of a file into another one: what the old file still has of it goes.
 
-A small model writes the new file well, and then prints the old one with the definition still in it.
+A small model writes the new file well, and then prints the old one with the part still in it. The move
+of one function or class of Python is carried out on the syntax tree.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _MOVED = lazy_pattern(
     r"(?: (?:the|a|its|an|own|new|separate|file|module|called|named)){0,5} "
     r"[`'\"]?(?P<new>[\w./-]{1,60}\.py)\b[`'\"]?(?:,? and import it)?"
 )
+_MOVES = lazy_pattern(r"(?i)\b(move|extract|pull|split)\b")
+_EMPTY = re.compile(r"[ \t]*<(style|script)>\s*</\1>\n?")
+_LEAST = 2  # lines of a part
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Import = ast.Import | ast.ImportFrom
 
@@ -62,6 +66,25 @@ def with_moved_code(request: str, files: Mapping[str, str | None]) -> dict[str, 
         old: re.sub(r"\n{4,}", "\n\n\n", "\n".join(rest)).strip() + "\n",
         new: "\n\n\n".join(filter(None, parts)) + "\n",
     }
+
+
+def without_moved_text(
+    request: str, files: Mapping[str, str], before: Mapping[str, str | None]
+) -> dict[str, str]:
+    """Return the files of an answer; what is in a new one, line by line, is in no old one any more."""
+    parts = [text.strip().splitlines() for path, text in files.items() if path not in before]
+    after = dict(files)
+    for path in files.keys() & before.keys() if _MOVES.search(request) else ():
+        lines = files[path].splitlines()
+        stripped = [line.strip() for line in lines]
+        for part in (part for part in parts if len(part) >= _LEAST):
+            wanted, size = [line.strip() for line in part], len(part)
+            at = next((n for n in range(len(lines)) if stripped[n : n + size] == wanted), None)
+            if at is not None:
+                del lines[at : at + size], stripped[at : at + size]
+        if len(lines) < len(files[path].splitlines()):
+            after[path] = _EMPTY.sub("", "\n".join([*lines, ""]))
+    return after
 
 
 def _homes(

@@ -94,7 +94,7 @@ class TurnView:
     is the command that runs the folder's tests, empty if it has none; `tested` is what it printed last;
     `rounds` are the answers to the newest message; `names` are the old and the new one, where something
     is to be renamed and nothing else. `mends`: something is to be repaired; `wants_no_change`: something
-    is asked, and nothing else.
+    is asked, and nothing else; `is_lookup`: nothing in it speaks of a change.
     """
 
     def __init__(self, messages: Sequence[ChatMessage]) -> None:
@@ -140,6 +140,7 @@ class TurnView:
         faults = (_MENDS,) if self.is_question else (_MENDS, _FAULT)
         self.mends = any(of.search(self.request) for of in faults)
         is_alone = _ASKS.match(self.request) and _ONE_SENTENCE.fullmatch(self.request)
+        self.is_lookup = self.is_question and not _changes(self.request)
         self.wants_no_change = bool(is_alone) and not _changes(self.request)
 
     @property

@@ -389,9 +389,7 @@ def test_data_is_computed_by_a_script() -> None:
         f"```python\nfor row in rows:\n    {line}\n```"
         for line in ("f()", "print(1)", "open('p.json', 'w')")
     )
-    begins = (
-        "import csv\nrows = list(csv.reader(open('p.csv', newline='')))  # all values are texts"
-    )
+    begins = "import csv\nrows = list(csv.reader(open('p.csv', newline='')))"
     talk = Talk(fails, prints, writes)
     talk.says("convert p.csv to p.json")
     script = f"python3 - <<'END'\n{begins}\nfor row in rows:\n    f()\nEND"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.ports.models.moved_code import with_moved_code
+from steersman.ports.models.moved_code import with_moved_code, without_moved_text
 
 KIOSK = '''"""A till."""
 
@@ -75,3 +75,19 @@ class Voucher:
 def test_what_is_moved(request_: str, moved: dict[str, str]) -> None:
     """With the imports that it needs; nothing where it is not known what else would change."""
     assert with_moved_code(request_, FILES) == moved
+
+
+PAGE = "<head>\n<style>\n  a {\n  }\n</style>\n</head>\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "page"),
+    [
+        ("move the css of page.html into style.css", "<head>\n</head>\n"),
+        ("copy the css of page.html to style.css", PAGE),
+    ],
+)
+def test_what_is_moved_is_in_the_old_file_no_more(request_: str, page: str) -> None:
+    """Nor are the tags around it; a copy stays."""
+    answer = {"page.html": PAGE, "style.css": "a {\n}\n"}
+    assert without_moved_text(request_, answer, {"page.html": PAGE}) == answer | {"page.html": page}

@@ -1,0 +1,46 @@
+"""What is read of a table before a script goes on, tried by running it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.ports.models.tables import beginning
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rows"),
+    [
+        (
+            "a.csv",
+            "item,qty,price,code\nspade,12,5.50,007\nrake,-3,4,010\n",
+            [
+                {"item": "spade", "qty": 12, "price": "5.50", "code": "007"},
+                {"item": "rake", "qty": -3, "price": "4", "code": "010"},
+            ],
+        ),
+        ("a.tsv", "item\tqty\nspade, big\t1\n", [{"item": "spade, big", "qty": 1}]),
+        ("a.csv", "spade,12\nrake,3\n", [["spade", "12"], ["rake", "3"]]),
+        ("a.csv", "item,qty\nspade,many\nrake\n", None),
+        ("a.csv", "", []),
+    ],
+)
+def test_a_table_is_read(tmp_path: Path, name: str, text: str, rows: list[Any] | None) -> None:
+    """Whole numbers are numbers; what would be written otherwise stays a text; one may have no head."""
+    (tmp_path / name).write_text(text)
+    script = f"{beginning({name: text})}import json\nprint(json.dumps(rows))"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=True
+    )
+    found = json.loads(ran.stdout)
+    assert found == rows or (rows is None and found[1]["item"] == "rake")
+
+
+def test_two_tables_have_names() -> None:
+    """Those of their files."""
+    lines = beginning({"a/b-c.csv": "x\ny", "d.csv": "n\n1"}).splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["import", "b_c", "d", "for", ""]
+    assert "# row" not in "".join(lines)
