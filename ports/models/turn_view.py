@@ -56,8 +56,9 @@ _CALLED = lazy_pattern(r"\b([A-Za-z_]\w*)\(")
 _WORDS = lazy_pattern(r"[A-Za-z_][\w-]{2,}|\d+(?:\.\d+)*")
 _CLAUSE = lazy_pattern(r"[,;:!?\n]|\.(?!\w)|\b(?:and|then|so that)\b")
 _CHANGED = "update|edit|change|fix|correct"
+_TAKEN = "move|take|remove|delete|extract|pull|split"
 _CHANGES = lazy_pattern(
-    rf"(?i)\b({_CHANGED}|add|put|mention|import|remove|delete|take|note|document|insert|append|set|move)\b"
+    rf"(?i)\b({_CHANGED}|{_TAKEN}|add|put|mention|import|note|document|insert|append|set)\b"
 )
 """A clause that says what to change."""
 _ASKS = lazy_pattern(
@@ -322,7 +323,7 @@ class TurnView:
         for path, text in self.files.items():
             name = path.rpartition("/")[2]
             word = "readme" if name.lower().startswith("readme") else re.escape(name)
-            place = rf"(?i)\b(in|to|into|{_CHANGED})( the)? [`'\"]?{word}\b"
+            place = rf"(?i)\b(in|to|into|{_CHANGED}|({_TAKEN}) .{{0,80}}(from|of))( the)? [`'\"]?{word}\b"
             is_same = text and self.before.get(path) == text and path not in self.written
             says = next((clause for clause in clauses if re.search(place, clause)), "")
             if says and is_same and not (is_test(path) or path.endswith(DATA)):
