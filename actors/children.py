@@ -364,12 +364,12 @@ class ChildSupervisor(Member, Supervisor):
 
     # Stopping -------------------------------------------------------------------------------------
 
-    def _cancel(self, child: ChildRecord, cause: str, *, is_kept: bool) -> None:
-        """Stop a child: for its parent to resume, or permanently."""
+    def _cancel(self, child: ChildRecord, cause: str, *, is_kept: bool, user: str = "") -> None:
+        """Stop a child: for its parent to resume, or permanently; `user` asked for it."""
         child, slot = self.record.children[child.name], self.slots.get(child.name)
         record, environment = self.record, self.environment
         is_open = slot is not None
-        decision = children.cancel(record, child, cause, is_kept, environment, is_open=is_open)
+        decision = children.cancel(record, child, cause, is_kept, environment, is_open, user)
         if not decision or not self.accepts(decision):
             return
         now = self.record.children[child.name]
@@ -420,7 +420,7 @@ class ChildSupervisor(Member, Supervisor):
             reason = f"No subagent `{message.child}` works. There are: {there}"
             return refused_with(reason)
         if not message.is_gentle:
-            self._cancel(child, message.cause, is_kept=False)
+            self._cancel(child, message.cause, is_kept=False, user=message.user)
             return answer(name=child.name, state=self.record.children[child.name].state)
         if slot is None or child.state != "working":
             return refused_with(f"`{child.name}` is {child.state}: stop it instead")

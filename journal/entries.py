@@ -778,11 +778,12 @@ class ChildAdmitted(ChildEntry, NoEvent):
 
 
 class ChildCancelled(ChildEntry, NoEvent):
-    """A child is to end; `is_kept`: it can be resumed together with its parent."""
+    """A child is to end, as `user` asked for; `is_kept`: it can be resumed together with its parent."""
 
     cause: str
     receipt: str = ""
     is_kept: bool = False
+    user: str = ""
 
 
 class ChildDetached(ChildEntry, NoEvent):

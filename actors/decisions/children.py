@@ -250,8 +250,9 @@ def cancel(
     is_kept: bool,
     environment: Environment,
     is_open: bool = True,
+    user: str = "",
 ) -> Decision:
-    """Stop a child: for its parent to resume, or permanently.
+    """Stop a child: for its parent to resume, or permanently; `user` asked for it, if a person did.
 
     `is_open`: its session is open here, or being opened, and will say when everything is dead.
     """
@@ -265,12 +266,12 @@ def cancel(
             )
             return ended(record, child, "cancelled", environment, had, reason=cause)
         case "stopping" if is_open and child.is_patient and not is_kept:  # it does not wait
-            return Decision(entries=(e.ChildCancelled(child=child.name, cause=cause),))
+            return Decision(entries=(e.ChildCancelled(child=child.name, cause=cause, user=user),))
         case "working" if is_open:
             return Decision(
                 entries=(
                     e.ChildCancelled(
-                        child=child.name, cause=cause, receipt=receipt, is_kept=is_kept
+                        child=child.name, cause=cause, receipt=receipt, is_kept=is_kept, user=user
                     ),
                 )
             )

@@ -138,6 +138,8 @@ def _act(entry: e.Entry, agent: str, planned: set[str]) -> _Act | None:
             return _Act("revert", scope, user=user)
         case e.ChildStarted():
             return _Act("delegate", entry.task, entry.relation, entry.user or agent)
+        case e.ChildCancelled(cause="user"):
+            return _Act("stop", entry.child, user=entry.user)
         case e.SessionFinalizing(cause=cause):
             return _Act("finalize", cause, user=OWNER if cause in ENDED_BY_PEOPLE else RUNTIME)
         case _:

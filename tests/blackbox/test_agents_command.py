@@ -34,6 +34,8 @@ def test_one_is_listed_and_stopped_from_elsewhere(place: Place, serve: Any, gate
     nobody = place.run("agents", "stop", "last", "bob")
     assert (nobody.returncode, nobody.stderr) == (1, "No subagent `bob` works. There are: kid.\n")
     assert place.data("agents", "stop", "last", "kid")["name"] == "kid"
+    acts = place.data("sessions", "audit", "last")["acts"]
+    assert ("owner", "stop", "kid") in [(act["who"], act["act"], act["what"]) for act in acts]
     assert chat.wait("child_ended")["status"] == "cancelled"
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert not wait_gone([pid], 0.0)

@@ -168,7 +168,7 @@ export class Transcript {
     this.endLive();
     this.speaker = "";
     const text = el("div.words");
-    const head = el("header", el("b", item?.user || "you"), tag && el("span.tag", tag), el("time", { datetime: event.time }, clock(event.time)),
+    const head = el("header", el("b", item?.user || "user"), tag && el("span.tag", tag), el("time", { datetime: event.time }, clock(event.time)),
       event.id || event.item ? iconButton("why", `Why: ${(item?.text || "").slice(0, 40)}`, () => this.listener.onwhy(event.item || event.id)) : null);
     const bubble = this.append(el(`article.entry.said${tag ? `.is-${tag}` : ""}`, { "aria-label": `Message from ${item?.user || "a person"}` }, head, text));
     if (item) text.append(shown(item.text));
@@ -189,7 +189,7 @@ export class Transcript {
 
   name({ bubble, head, text }, item) {
     fill(text, item.text);
-    head.querySelector("b").replaceChildren(shown(item.user || "you"));
+    head.querySelector("b").replaceChildren(shown(item.user || "user"));
     bubble.setAttribute("aria-label", `Message from ${item.user || "a person"}`);
     if (item.goal) {
       bubble.classList.add("is-goal");
