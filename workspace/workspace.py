@@ -384,7 +384,10 @@ class Workspace:
         if not self._reversal.is_entered:
             self._opened = None  # where it is opened again, it is finished as after a crash
         if order.scope == "turn" and not order.is_dry_run:
-            outcome = self._checked(outcome, outcome.turns or order.turns)
+            turns, links = [*(outcome.turns or order.turns)], dict(order.resumed)
+            for turn in turns:  # what a turn goes on from is a part of it
+                turns += [links[turn]] if links.get(turn, turn) not in turns else []
+            outcome = self._checked(outcome, turns)
         lists = {name: tuple(map(spelled, getattr(outcome, name))) for name in _PATHS}
         kept = tuple((spelled(path), why) for path, why in outcome.kept)
         return replace(outcome, kept=kept, **lists)

@@ -113,6 +113,22 @@ def test_what_an_earlier_revert_gave_back_is_no_change_by_others(
     (folder / "f4").unlink()
 
 
+def test_a_part_that_is_brought_back_and_reverted_again_is_the_turn_still(
+    folder: Path, agent: Agent
+) -> None:
+    """What it goes on from began before the turn in between, whose change is there."""
+    agent.command(lambda: sh("echo 1 > first")(folder))
+    agent.write("between", b"1", "t2")
+    agent.write("second", b"1", "t3")
+    links = (("t3", "t1"),)
+    for undone in ("", "second"):
+        if undone:
+            agent.revert("undo", paths=(undone,))
+        done = agent.revert(resumed=links)
+        assert content_of(folder).keys() == {"between"}
+        assert (done.notes, done.is_original) == (("changes of other turns: `between`",), False)
+
+
 def test_rules_outside_the_tree_are_fixed_too(folder: Path, agent: Agent) -> None:
     """What a command writes into git's own rules hides nothing from the revert."""
     fill(folder, "repository")
