@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from blackbox.terminal import Terminal
 from support.driver import COMMAND, WAIT, Gate, Place
-from support.model_server import Door, Text, Tools
+from support.model_server import Door, Stall, Text, Tools
 from support.patience import seconds
 from support.served import Served
 
@@ -482,6 +482,27 @@ def test_a_page_that_stays_open_sees_what_a_power_cut_ended(
     one.wait_text("interrupted", ".queue")
     assert one.texts(".queue") == seen
     assert one.complaints() == []
+
+
+@pytest.mark.nightly
+def test_a_subagent_that_a_power_cut_ended_is_at_work_no_more(
+    serve, served: Start, browser: Open, port: str
+) -> None:
+    """Neither on the page that stays open nor on one that is opened then."""
+    delegated = [{"tool": "delegate", "arguments": {"task": "count", "name": "kid"}}]
+    serve(Tools(delegated, match="one", times=1), Stall("One"))
+    web = served("--port", port)
+    one, session = begun(browser, web)
+    say(web, session, "one")
+    one.wait_text("working", ".children")
+    web.kill()
+    again = served("--port", port, name="desk2")
+    one.wait_text("interrupted", ".children")
+    open_session(one, again, "")
+    one.wait("!document.querySelector('.session')")
+    open_session(one, again, session)
+    one.wait_text("interrupted", ".children")
+    assert not one.run("return document.querySelectorAll('.child .icon-button').length")
 
 
 @pytest.mark.nightly

@@ -154,7 +154,7 @@ export class SessionView {
     this.usage.show(dump);
     const open = Object.values(dump.run?.open || {});
     this.openOfRun = open.filter((attempt) => attempt.asked).map((attempt) => attempt.asked.question);
-    this.children.load(dump.children || {}, dump.seq);
+    this.children.load(dump.children || {}, dump.seq, this.row.open !== "no");
     const goal = dump.goals?.goals?.[dump.goals.current];
     if (goal && !this.goal.goal) this.goal.show({ ...goal, turns_used: goal.turns_total - (goal.base_turns || 0) });
     const turn = dump.turns?.[dump.turn];
@@ -377,6 +377,7 @@ export class SessionView {
     if (this.stopButton && this.input) {
       this.stopButton.hidden = this.ways.hidden = !this.isBusy;
     }
+    if (!isOpen) this.children.lose();
     if (row.parent) return;
     if (this.input) this.input.form.hidden = Boolean(row.workflow) && !isOpen; // a message would be refused
     this.notOpen.hidden = isOpen && !isOver;

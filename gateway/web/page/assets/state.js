@@ -80,12 +80,20 @@ export class ChildrenView {
   }
 
   /** Show those of a dump of the session, the newest ten; `seq`: the entry up to which it tells. */
-  load(children, seq) {
+  load(children, seq, isOpen) {
     for (const child of Object.values(children).slice(-10)) {
       if (this.children.get(child.name)?.seq > seq) continue; // an event has told more
       this.children.set(child.name, { name: child.name, task: child.task, id: child.session, state: child.state });
     }
+    if (!isOpen) this.lose();
     this.draw();
+  }
+
+  /** Nobody has the session open: what worked was cut off. */
+  lose() {
+    const lost = [...this.children.values()].filter((child) => ["working", "waiting", "stopping"].includes(child.state));
+    for (const child of lost) child.state = "interrupted";
+    if (lost.length) this.draw();
   }
 
   show(event) {
