@@ -209,7 +209,7 @@ class Bindings:
             "steer": lambda _: line.send("steer"),
             "mode": lambda _: line.change_mode(),
             "edit_last": lambda _: line.edit_last(),
-            "down": lambda event: event.current_buffer.auto_down(count=event.arg),
+            "down": lambda event: line.take_next() or event.current_buffer.auto_down(event.arg),
             "clear": lambda event: event.app.renderer.clear(),
             "paste": lambda event: line.paste(event.data),
             "rub_out": lambda _: line.rub_out(),

@@ -98,8 +98,10 @@ class EditedText(Value):
         return f"#{self.number} {state}: Enter sends this as a new message."
 
 
-def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
-    """Return the last queued message, or the one before `edited`; none if there is none.
+def waiting_beside(
+    status: Status, edited: EditedText | None, *, is_later: bool = False
+) -> EditedText | None:
+    """Return the last queued message, or the one before `edited`, or after it; none if there is none.
 
     One that another terminal edits is not passed over, as its text would come from the history then. One
     that a subagent has already is.
@@ -111,7 +113,7 @@ def waiting_before(status: Status, edited: EditedText | None) -> EditedText | No
     ]
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
-        waiting = waiting[:at]
+        waiting = waiting[at + 1 : at + 2] if is_later else waiting[:at]
     if not waiting:
         return None
     item = waiting[-1]
@@ -384,15 +386,31 @@ class InputLine:
         is_unchanged = self._edited is not None and self.buffer.text == self._edited.text
         if self.buffer.text and not is_unchanged:
             return False
-        found = waiting_before(self._screen.status, self._edited)
-        if found is not None and found.is_taken:
-            self._screen.write(f"#{found.number} is being edited already.")
-            return True
+        found = waiting_beside(self._screen.status, self._edited)
         if found is not None:
-            self._edited = found
-            self._sender.later(partial(self._begin_edit, found))
-            self._show(found.text)
+            self._edit(found)
         return found is not None or self._edited is not None
+
+    def take_next(self) -> bool:
+        """Put the queued message behind the one in the line into it; False if the line is no such one.
+
+        Behind the last one there is none: it is let go.
+        """
+        if self._edited is None or self.buffer.text != self._edited.text:
+            return False
+        found = waiting_beside(self._screen.status, self._edited, is_later=True)
+        if found is None:
+            return self.give_back()
+        self._edit(found)
+        return True
+
+    def _edit(self, found: EditedText) -> None:
+        if found.is_taken:
+            self._screen.write(f"#{found.number} is being edited already.")
+            return
+        self._edited = found
+        self._sender.later(partial(self._begin_edit, found))
+        self._show(found.text)
 
     def _begin_edit(self, found: EditedText) -> None:
         """Keep a message from starting; if another terminal was quicker, take it out of the line."""

@@ -41,15 +41,21 @@ def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
 
 
 def test_editing_what_waits(stage: Stage, opened: Open) -> None:
-    """Up takes the last waiting message back, and the one before; Esc leaves it, Enter rewords it.
+    """Up takes the last waiting message back, and the one before; Down goes the other way; Esc leaves it.
 
-    One that is emptied is taken back.
+    Enter rewords it; one that is emptied is taken back.
     """
     terminal = at_work(stage, opened)
     terminal.presses(UP)
     terminal.has_line("second")
     terminal.has("Editing #3")
     terminal.presses(UP)
+    terminal.has_line("first")
+    terminal.presses(DOWN)
+    terminal.has_line("second")
+    terminal.presses(DOWN)
+    terminal.waits(lambda: not any("Editing" in row for row in terminal.screen.display))
+    terminal.presses(UP + UP)
     terminal.has_line("first")
     terminal.presses(ESC)
     terminal.waits(lambda: not any("Editing" in row for row in terminal.screen.display))

@@ -15,7 +15,7 @@ from steersman.cli.prompt import InputHistory
 from steersman.cli.question import answer_keys
 from steersman.cli.screen.appearance import Appearance, Row, link_style
 from steersman.cli.screen.bindings import keys_text
-from steersman.cli.screen.input_line import Pastes, waiting_before
+from steersman.cli.screen.input_line import Pastes, waiting_beside
 from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
 from steersman.cli.screen.markdown_blocks import LOADER, Highlighter
@@ -625,10 +625,12 @@ def test_up_passes_over_what_a_subagent_has() -> None:
         {"id": "i5", "number": 5, "state": "pending", "text": "five", "goal": "g1"},
     ]
     status = Status(queue=ShownQueue(items=items))
-    newest = waiting_before(status, None)
+    newest = waiting_beside(status, None)
     assert newest is not None
     assert (newest.text, newest.is_taken, newest.after) == ("three", False, 1)
-    before = waiting_before(status, newest)
+    before = waiting_beside(status, newest)
     assert before is not None
     assert (before.text, before.is_taken) == ("two", True)
-    assert waiting_before(status, before) is None
+    assert waiting_beside(status, before) is None
+    assert waiting_beside(status, before, is_later=True) == newest
+    assert waiting_beside(status, newest, is_later=True) is None
