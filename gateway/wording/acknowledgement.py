@@ -348,7 +348,8 @@ def _head(about: Mapping[str, Any], way: str) -> str:
         return f"There is nothing to revert of {about['turns'][0]}.{more}"
     if about.get("dry_run"):
         turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
-        return f"Would revert {files}{turns}{f': {path_names(restored)}' if restored else ''}."
+        would = "undo the revert of" if about["scope"] == "undo" else "revert"
+        return f"Would {would} {files}{turns}{f': {path_names(restored)}' if restored else ''}."
     if not restored:
         return "Nothing was brought back." if about["scope"] == "undo" else "Nothing was reverted."
     match about["scope"]:
