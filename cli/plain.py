@@ -230,7 +230,17 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         columns=terminal_columns if is_one_screen else int,
     )
     silence = Silence(err.write if sys.stderr.isatty() else lambda text: None)
-    heard = (interface.hear, idle_waiter.hear, silence.hear)
+
+    def tell_question(event: Event) -> None:
+        """Say what waits for an answer, which a person gives elsewhere: what is piped in gives none."""
+        if event["type"] == "question" and host.is_elsewhere:
+            call = " ".join((event["tool"], *call_words(event["arguments"])))
+            way = f"`steersman attach {event['session']}` in a terminal"
+            err.write(
+                f"Waits for an answer: {clean(one_line(call, LONGEST_CALL))}. {way} gives it.\n"
+            )
+
+    heard = (interface.hear, idle_waiter.hear, silence.hear, tell_question)
 
     def open_patiently() -> ChatSession:
         """Open the session; where its servers take their time, say so."""

@@ -151,6 +151,7 @@ class AttachedSession:
         self._is_streamed = self._is_closing = False
         self._reach, self._owner, self._is_near = reach, owner, reach.is_near(owner)
         self._next = ""
+        self._unheard, self._hears = set[str](), threading.Condition()  # keys of what was said
         self._repeated = set[str]()  # keys of lines that a notice has repeated
         self._told = dict[str, str]()  # the word of a command that went on in a session, by that
         self._link = reach.remote(session, owner)
@@ -194,7 +195,11 @@ class AttachedSession:
             return Reply(leaves=True)
         key = client_id or self._new_id()
         said = {"text": text, "as": explicit, "client_id": key, "user": user or self.user}
-        self._put("say", said)
+        with self._hears:
+            self._unheard.add(key)
+        self._put("say", said).add_done_callback(
+            lambda done: self._hear(key) if done.exception() or not self._is_near else None
+        )
         return None
 
     def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
@@ -259,14 +264,22 @@ class AttachedSession:
         """Return false: others go on answering questions."""
         return False
 
+    def _hear(self, *keys: str) -> None:
+        """Note that what was said with these keys was received; without one, that no word comes."""
+        with self._hears:
+            self._unheard = self._unheard - {*keys} if keys else set()
+            self._hears.notify_all()
+
     def leave(self, cause: str = "exit") -> None:
-        """Say what is on its way, then hang up; the session goes on. Idempotent."""
+        """Say what is on its way, hear that it came, then hang up; the session goes on. Idempotent."""
         if self._is_closing:
             return
         self._is_closing = True
         self._waiting.put(None)
         if self._sender.is_alive():
             self._sender.join(LEAVE_TIMEOUT)
+        with self._hears:
+            self._hears.wait_for(lambda: not self._unheard, LEAVE_TIMEOUT)
         self._link.close()
         with suppress(RuntimeError):  # it has ended
             self._stop_listening()
@@ -323,6 +336,7 @@ class AttachedSession:
             if not told.done():  # else it went, or we did
                 told.set_exception(end)
                 return
+        self._hear()
         if not self._is_closing:
             self._end()
 
@@ -394,6 +408,8 @@ class AttachedSession:
                 self._event_bus.publish(piece)
             self._is_streamed = event["type"] == "text"
         self._event_bus.publish(event)
+        if is_own and event["type"] in ("accepted", "rejected", "result"):
+            self._hear(key)
 
 
 class AttachedRun(AttachedSession):
@@ -440,7 +456,7 @@ class AttachedHost:
     """Stands where a `Host` stands, with an event bus fed by a session in another process."""
 
     choice = None
-    is_kept = True
+    is_elsewhere = is_kept = True
     remains = "the session goes on"
 
     def __init__(

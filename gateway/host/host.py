@@ -120,6 +120,8 @@ class Host:
         """Whether what happens here is on disk, and there at the next start."""
         return self.config.auto_queue.persistence.enabled
 
+    is_elsewhere = False
+
     @property
     def remains(self) -> str:
         """What remains after leaving, as half a sentence."""

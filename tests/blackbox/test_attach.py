@@ -248,6 +248,11 @@ def test_who_joins_late_is_asked_the_same_and_leaves_it_open(place: Place, serve
     told = late.wait("question")
     assert {**told, "seq": 0, "time": ""} == {**question, "seq": 0, "time": ""}
     assert late.close() == 0
+    for line in ("and then?", "n", "what else?"):
+        ran = place.run("attach", "--plain", "last", said=f"{line}\n")
+        assert "Waits for an answer: write /" in ran.stderr
+        assert f"`steersman attach {chat.session}` in a terminal gives it." in ran.stderr
+        assert f'Queued #{chat.wait("accepted", text=line)["number"]}: "{line}"' in ran.stderr
     chat.answer(question, "allow")
     assert chat.wait("turn_ended")["status"] == "completed"
     assert (place.folder.parent / "other.txt").read_text() == "x"
