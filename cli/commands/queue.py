@@ -60,14 +60,16 @@ def queue_list(
         row = find_for_listing(store, _either(place, session))
         data = stored_queue(store, row, is_all=is_all)
         apart = len(stored_queue(store, row, is_all=True)["items"]) - len(data["items"])
+        is_open = row is not None and store.is_owned(row.session)
     if as_json:
         show_document(data)
         return
     if row is None:
         return
     lines = [item_line(item) for item in data["items"]]
-    lines += [in_shell(line, row.session) for line in saved_queue.offered_lines(data["items"])]
-    if data["state"] == "held" and lines:
+    offered = saved_queue.offered_lines(data["items"], is_open=is_open)
+    lines += [in_shell(line, row.session) for line in offered]
+    if data["state"] == "held" and any(item["state"] != "offered" for item in data["items"]):
         way = "/queue resume` in a chat on this session"
         way = f"steersman run --resume {row.session}`" if row.workflow else way
         is_over = row.run in OVER

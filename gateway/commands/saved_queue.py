@@ -228,9 +228,13 @@ def saved_lines(view: SavedQueueView) -> list[str]:
     return [*map(item_line, view["items"]), *stopped]
 
 
-def offered_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say what can be done with answers that wait for a decision."""
+def offered_lines(items: Sequence[Mapping[str, Any]], *, is_open: bool = True) -> list[str]:
+    """Say what can be done with answers that wait for a decision; only an open session hands one over."""
     offered = [item["number"] for item in items if item["state"] == "offered" and "answer" in item]
+    if not is_open:
+        return [
+            f"`/queue keep {n}` makes #{n} a message, `/queue pop {n}` drops it." for n in offered
+        ]
     return [
         f"`/queue steer {n}` hands #{n} over, `keep` or `pop` decides otherwise." for n in offered
     ]

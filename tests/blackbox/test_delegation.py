@@ -311,6 +311,11 @@ def test_an_answer_that_waits_for_a_decision_is_announced(
         chat.kill()
     else:
         assert chat.close() == 0
+    of = f"--session {chat.session}"
+    assert place.run("queue", "list", "last").stdout.splitlines() == [
+        "#1 [OFFERED] from kid: All is well.",
+        f"`steersman queue keep 1 {of}` makes #1 a message, `steersman queue pop 1 {of}` drops it.",
+    ]
     again = place.chat("--yes")
     (saved,) = again.wait("saved_queues")["saved"]
     assert [item["state"] for item in saved["items"]] == ["offered"]
