@@ -355,6 +355,7 @@ class AttachedSession:
             if self._next in ("", self.session):
                 return
             self.session = self._link.session = self._next
+            self._hear()
             self.publisher = EventPublisher(self.session, self._event_bus.publish, time.time)
             # the result of a command of this terminal was about the new one, which was not followed yet
             self.publisher.notice(self._told.pop(self.session, REPLACED.format(self.session)))

@@ -74,6 +74,7 @@ _TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".i
 _DOCUMENTS = (".md", ".txt", ".rst")
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 
+_EMPTIES = lazy_pattern(r"(?i)\b(empty|clear|wipe)\b")
 _WRITES_TESTS = lazy_pattern(
     r"(?i)\b(add|write|extend|update|change|adapt)\b(?:[^.,;:\n]|\.\w){0,40}\b(tests?\b|(in)?to test_)"
 )
@@ -282,7 +283,7 @@ class SmallTurn(TurnView):
             files = [(path, with_function(self.files[path] or "", _code_in(text), name))]
         else:
             files = [] if self.wants_no_change else self._written_in(text)
-        if files:
+        if files and not self.written:
             moved = without_moved_text(self.request, dict(files), self.before)
             files = [*(moved | with_moved_code(self.request, self.before)).items()]
         if self.names:
@@ -443,7 +444,7 @@ class SmallTurn(TurnView):
             is_kept = is_test(path) and not (is_asked or target)
             is_kept |= is_failing and path.endswith(_DOCUMENTS)  # no words make tests pass
             is_kept |= path in self._sources()
-            is_kept |= bool(before and not body.strip())
+            is_kept |= bool(before) and not (body.strip() or _EMPTIES.search(self.request))
             if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue
             whole = merged(path, before or "", repaired(path, body))

@@ -809,6 +809,29 @@ def test_what_is_to_be_added_to_a_file_is_asked_for() -> None:
         assert bool(talk.next(SURVEY).tool_calls) is is_asked_again
 
 
+def test_a_file_becomes_empty_only_where_that_is_asked_for() -> None:
+    """Else the model had nothing to say of it."""
+    for request, calls in (("clear a.txt", [("write", "a.txt")]), ("sort a.txt", [])):
+        talk = Talk(*["a.txt\n```\n\n```"] * 2)
+        talk.says(request)
+        assert calls_of(talk.next("a.txt\n```\nb\na\n```")) == calls
+
+
+def test_what_was_moved_can_be_mended() -> None:
+    """The move is completed once; what the tests say of it then is the model's to write."""
+    old = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
+    new = "b.py\n```python\ndef f():\n    return {}\n```"
+    end = "test_b.py\n```\nimport b\n```\n\nTests are run with: make test"
+    talk = Talk(new.format(1), new.format(3), new.format(4))
+    talk.says("move f from a.py to b.py")
+    answer = talk.next(f"a.py\n```\n{old}```\n\n{end}")
+    assert calls_of(answer) == [("write", "b.py"), ("write", "a.py"), ("shell", "make test")]
+    talk.next("Created `b.py`.", "Replaced `a.py`.", "b.f() is 1\n[exit code 1]")
+    left = "a.py\n```\ndef g():\n    return 2\n```\n\nb.py\n```\ndef f():\n    return 1\n```"
+    answer = talk.next(f"{left}\n\n{end}")
+    assert answer.tool_calls[0].arguments["content"] == "def f():\n    return 3\n"
+
+
 def test_what_the_prompt_shows_is_no_file() -> None:
     """A model that knows nothing repeats it."""
     talk = Talk('b.txt\n```\nprint("new content")\n```', "b.txt\n```\none\n```")
