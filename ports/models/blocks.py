@@ -432,6 +432,7 @@ class SmallTurn(TurnView):
         known, is_failing = self.known, has_failed(self.tested)
         target = self.left_over()
         likely = [target[0]] if target else self.at_fault() if is_failing else []
+        is_program = any(is_code(name) for name in self._missing())  # which reads what is there
         fits: dict[str, str] = {}
         said = blocks(text.splitlines(), known)
         for path, body in placed(said, known, self.request, likely):
@@ -444,6 +445,7 @@ class SmallTurn(TurnView):
             is_kept = is_test(path) and not (is_asked or target)
             is_kept |= is_failing and path.endswith(_DOCUMENTS)  # no words make tests pass
             is_kept |= path in self._sources()
+            is_kept |= is_program and not target and path.endswith((*DATA, ".json", ".txt"))
             is_kept |= bool(before) and not (body.strip() or _EMPTIES.search(self.request))
             if path in known and (before is None or is_kept or (target and path != target[0])):
                 continue

@@ -801,6 +801,13 @@ def test_a_file_that_is_only_pointed_at_stays() -> None:
         assert [path for _, path in calls_of(talk.next(files))] == written
 
 
+def test_what_a_new_program_reads_stays() -> None:
+    """It is asked for where the model printed nothing else."""
+    talk = Talk("a.txt\n```\nthe longest\n```", "top.py\n```python\nprint(1)\n```")
+    talk.says("write top.py, it prints the longest line of a.txt")
+    assert calls_of(talk.next("a.txt\n```\na\nthe longest\n```")) == [("write", "top.py")]
+
+
 def test_what_is_to_be_added_to_a_file_is_asked_for() -> None:
     """An answer in words alone has not done it; a text that belongs into no file is one."""
     for said, is_asked_again in (("add g to a.py", True), ("write a poem", False)):
