@@ -18,7 +18,6 @@ from ...ports.models.model import (
     ModelRequest,
     Pause,
 )
-from ...ports.models.repetition import UnrepeatedModel
 from ...ports.tools.deferral import meant
 from ...workflows.durability import replace_file
 from ..kernel.mailbox import reply
@@ -219,8 +218,7 @@ class ModelWork:
                 on_notice=lambda said: _notice(reply_to, effect, said),
                 on_thought=thoughts.add,
             )
-            model = UnrepeatedModel(self._resources.model)
-            answer = await model.answer(self._request(effect), listener)
+            answer = await self._resources.model.answer(self._request(effect), listener)
         except ModelError as error:
             text.flush()
             window = await self._window.known()

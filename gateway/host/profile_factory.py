@@ -32,6 +32,7 @@ from ...ports.judging import INSTRUCTIONS, JudgeSeat
 from ...ports.models.choice import Choice, build, choose, model_named, probe_loopback
 from ...ports.models.model import Model
 from ...ports.models.provider import ModelConfig, model_configs, provider_of
+from ...ports.models.repetition import UnrepeatedModel
 from ...ports.tools.permission import Permissions, Rule
 from ...workflows.config import Config
 from ...workflows.paths import Paths
@@ -282,6 +283,8 @@ class ProfileFactory:
         profile = self._profile_with(name, name, model, routes, choice)
         if wants_small(own.settings, choice):
             profile = made_small(profile, own.settings)
+        else:
+            profile = replace(profile, model=UnrepeatedModel(model))
         asked = requested or chosen
         named = choice.name if choice is not None and choice.is_named and not asked else ""
         return own.fitted(replace(profile, asked_model=asked, model_name=named))

@@ -40,12 +40,13 @@ class UnrepeatedModel(WrappedModel):
 
         def hear(piece: str) -> None:
             nonlocal looped
-            looped = looped or guard.feed(piece)
-            if looped:  # who listens for the same hears nothing of it
-                limit.reschedule(now())
+            if looped:
                 return
             said.append(piece)
             listener.on_text(piece)
+            looped = guard.feed(piece)
+            if looped:
+                limit.reschedule(now())
 
         try:
             async with limit:

@@ -5,6 +5,8 @@ import random
 import pytest
 from models.conftest import Asker, Printing
 
+from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
+from steersman.ports.models.blocks import TOOLS, BlocksDialect
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.repetition import (
     NOTICE,
@@ -80,19 +82,43 @@ def test_the_verdict_is_that_of_the_definition() -> None:
 class Streaming(Printing):
     """Says its answers in pieces."""
 
+    size = 7
+
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Say the next one."""
         answer = await super().answer(request, listener)
-        for at in range(0, len(answer.text), 7):
-            listener.on_text(answer.text[at : at + 7])
+        for at in range(0, len(answer.text), self.size):
+            listener.on_text(answer.text[at : at + self.size])
         return answer
 
 
-def test_one_guard_around_another_hears_of_no_loop(asker: Asker) -> None:
-    """What stands between them goes on with what was said until then, and the next answer is heard."""
-    model = UnrepeatedModel(UnrepeatedModel(Streaming("Files:\n" + LISTING * 90, "Done.")))
-    looped, done = asker(model, "list them", "go on")
+@pytest.mark.parametrize("size", [7, 10_000])
+def test_what_was_said_before_a_loop_is_the_answer(asker: Asker, size: int) -> None:
+    """It is what was heard, also in one piece; the next answer is heard as usual."""
+    inner = Streaming("Files:\n" + LISTING * 90, "Done.")
+    inner.size = size
+    looped, done = asker(UnrepeatedModel(inner), "list them", "go on")
     assert looped.text.startswith(f"Files:\n{LISTING}")
-    assert len(looped.text) < 30 * len(LISTING)
+    assert size > len(LISTING) or len(looped.text) < 30 * len(LISTING)
     assert (looped.stop_reason, done.text, asker.notices) == ("length", "Done.", [NOTICE])
     assert "".join(asker.pieces) == f"{looped.text}Done."
+
+
+def test_a_small_model_is_taken_at_what_it_said_before_a_loop(asker: Asker) -> None:
+    """The files that it has printed are written."""
+    block = "b.txt\n```\none\n```\n\nc.txt\n```\ntwo\n```\n\n"
+    request = ModelRequest(
+        system="",
+        messages=(
+            ChatMessage(role="user", text="write b.txt and c.txt"),
+            ChatMessage(
+                role="assistant",
+                text="",
+                tool_calls=(ToolRequest(call="c1", tool="survey", arguments={}),),
+            ),
+            ChatMessage(role="tool", text="a.txt\n```\n0\n```", call="c1"),
+        ),
+        tools=tuple(ToolSchema(name=name, description="", parameters={}) for name in TOOLS),
+    )
+    (answer,) = asker(BlocksDialect(UnrepeatedModel(Streaming(block * 60))), request)
+    assert {call.arguments["path"] for call in answer.tool_calls} == {"b.txt", "c.txt"}
