@@ -209,7 +209,7 @@ class Bindings:
             "steer": lambda _: line.send("steer"),
             "mode": lambda _: line.change_mode(),
             "edit_last": lambda _: line.edit_last(),
-            "down": lambda event: line.take_next() or event.current_buffer.auto_down(event.arg),
+            "down": self._down,
             "clear": lambda event: event.app.renderer.clear(),
             "paste": lambda event: line.paste(event.data),
             "rub_out": lambda _: line.rub_out(),
@@ -359,6 +359,11 @@ class Bindings:
         is_at_top = buffer.complete_state is None and buffer.document.cursor_position_row == 0
         if not (is_at_top and self._line.take_back()):
             buffer.auto_up(count=event.arg)
+
+    def _down(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state is not None or not self._line.take_next():
+            buffer.auto_down(count=event.arg)
 
     def _control_x(self, event: KeyPressEvent) -> None:
         self._control_x_key = self._keys
