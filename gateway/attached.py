@@ -267,7 +267,7 @@ class AttachedSession:
     def _hear(self, *keys: str) -> None:
         """Note that what was said with these keys was received; without one, that no word comes."""
         with self._hears:
-            self._unheard = self._unheard - {*keys} if keys else set()
+            self._unheard = self._unheard - {*keys} if keys else set[str]()
             self._hears.notify_all()
 
     def leave(self, cause: str = "exit") -> None:

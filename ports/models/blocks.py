@@ -490,7 +490,9 @@ class SmallTurn(TurnView):
         elif last is not None:
             fault = self.fault_of(last)
         if last is None or self.since or not (fault or self.is_command(last)):
-            is_looked_up = last is None and self.is_lookup and not self._hint
+            named = [path for path in self.files if is_named(path, self.request)] or self.files
+            is_prose = self.is_lookup and all(path.endswith(_DOCUMENTS) for path in named)
+            is_looked_up = last is None and is_prose and not self._hint
             parts = (shown, fault, f"{self._hint}{self.request}", _QUOTE if is_looked_up else "")
             return "\n\n".join(filter(None, parts))
         if function := self.suspect():

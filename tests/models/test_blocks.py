@@ -68,11 +68,16 @@ def test_a_question_is_answered_in_words() -> None:
     assert (answer.text, answer.tool_calls) == ("It returns 1.", ())
     (asked,) = talk.model.asked
     assert asked.tools == ()
-    (said,) = asked.messages
-    assert said.text == (
-        f"{SURVEY}\n\nwhat does f return?\n\n"
-        "First quote the lines that are about it, then answer in one sentence."
-    )
+    assert [said.text for said in asked.messages] == [f"{SURVEY}\n\nwhat does f return?"]
+
+
+def test_what_is_looked_up_in_prose_is_quoted_first() -> None:
+    """Else the first number that looks right is the answer."""
+    talk = Talk("> six weeks\n\nSix weeks.")
+    talk.says("I want to leave. How long is the notice of rules.txt?")
+    talk.next("a.py\n```\nx = 1\n```\n\nrules.txt\n```\n14 days\nsix weeks\n```")
+    quote = "\n\nFirst quote the lines that are about it, then answer in one sentence."
+    assert talk.model.asked[0].messages[0].text.endswith(f"rules.txt?{quote}")
 
 
 @pytest.mark.parametrize("question", ["what does f return?", "in which file is f? see a.py"])
