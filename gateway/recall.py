@@ -155,18 +155,22 @@ def _notices(
 def _people_said(
     store: Store, session: str, upto: int, entry: TurnStarted | Steered
 ) -> Iterator[tuple[str, str]]:
-    """Yield who said what that an entry hands on: in people's words, not as the model reads them."""
+    """Yield who said what that an entry hands on: in people's words, not as the model reads them.
+
+    What a goal says of itself to go on is nobody's.
+    """
     items = (entry.item,) if isinstance(entry, TurnStarted) else entry.items
-    found = dict[str, tuple[str, str]]()
+    found = dict[str, tuple[str, str] | None]()
     for before in backwards(store, session, upto):
         match decode_entry(before.data):
             case (Queued() | Edited()) as said if said.item in items:
                 kind = said.item_kind if isinstance(said, Queued) else m.ItemKind.MESSAGE
-                found.setdefault(said.item, (said.said.user, m.shown(kind, said.said.text)))
+                words = (said.said.user, m.shown(kind, said.said.text))
+                found.setdefault(said.item, None if kind is m.ItemKind.GOAL else words)
             case Deferred() as said if said.new_item in items:
                 found.setdefault(said.new_item, (said.said.user, said.said.text))
             case _:
                 continue
         if len(found) == len(items):
             break
-    yield from (found[item] for item in items if item in found)
+    yield from filter(None, (found.get(item) for item in items))

@@ -32,6 +32,9 @@ def test_a_goal_is_worked_for_until_it_is_done(place: Place, start: Start) -> No
     result = chat.ask("/goal all three steps are done")
     assert (result["ok"], result["data"]["state"]) == (True, "active")
     achieved = wait_goal(chat, "achieved")
+    late = place.run("attach", "--plain", said="")
+    assert "That was step 3." in late.stdout
+    assert "user:" not in late.stderr  # nobody said that the goal goes on
     assert chat.close() == 0
     used = [achieved[name] for name in ("turns_used", "turns_total", "max_turns")]
     assert used == [3, 3, 20]
