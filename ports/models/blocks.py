@@ -45,7 +45,7 @@ from .said_files import (
     placed,
     scripts_in,
 )
-from .tables import beginning
+from .tables import beginning, with_beginning
 from .turn_view import MAKES, MOVES, VERSION, Round, TurnView, is_named
 
 _EXAMPLE = 'print("new content")'
@@ -420,8 +420,8 @@ class SmallTurn(TurnView):
             return "" if scripts else command  # the script is what was asked for
         if not scripts:
             return command
-        begins = "" if "csv." in scripts[-1] else self._beginning(self._data())
-        return f"python3 - <<'END'\n{begins}{scripts[-1].rstrip()}\nEND"
+        script = with_beginning(scripts[-1].rstrip(), self._beginning(self._data()))
+        return f"python3 - <<'END'\n{script}\nEND"
 
     def _written_in(self, text: str) -> list[tuple[str, str]]:
         """Return the files that an answer changes, without those that stay as they are.

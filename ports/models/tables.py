@@ -36,6 +36,18 @@ def beginning(tables: Mapping[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
+def with_beginning(script: str, begins: str) -> str:
+    """Return a script behind its first lines; where it reads the one table itself, with its numbers."""
+    if "csv." not in script:
+        return begins + script
+    _, read, *numbers = begins.splitlines() if begins else ("", "")
+    lines = script.splitlines()
+    if not numbers or read not in lines or numbers[-1] in lines:
+        return script
+    at = lines.index(read) + 1
+    return "\n".join([*lines[:at], *numbers, *lines[at:]])
+
+
 def _numbers(table: str, comma: str) -> dict[str, bool] | None:
     """Return the columns with numbers alone, and whether all are whole; none if there is no head."""
     rows = [row for row in csv.reader(table.splitlines(), delimiter=comma) if row]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.ports.models.tables import beginning
+from steersman.ports.models.tables import beginning, with_beginning
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,14 @@ def test_two_tables_have_names() -> None:
     lines = beginning({"a/b-c.csv": "x\ny", "d.csv": "n\n1"}).splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["import", "b_c", "d", "for", ""]
     assert "# row" not in "".join(lines)
+
+
+def test_a_script_has_the_lines_that_it_was_given() -> None:
+    """All where it reads nothing, its numbers where it reads the table; else it stays as it is."""
+    begins = beginning({"a.csv": "n,qty\na,1\n"})
+    read, numbers = begins.splitlines()[1], "\n".join(begins.splitlines()[2:])
+    assert with_beginning("print(rows)", begins) == f"{begins}print(rows)"
+    assert with_beginning(f"import csv\n{read}\nprint(rows)", begins) == f"{begins}print(rows)"
+    for script in (f"import csv\n{read}\n{numbers}\nx", "import csv\nx = csv.reader(f)"):
+        assert with_beginning(script, begins) == script
+    assert with_beginning("import csv\ncsv.reader(f)", "") == "import csv\ncsv.reader(f)"
