@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
 from ...machines.pattern import lazy_pattern
-from ..tools.survey import DATA, EXAMPLE, SURVEY, TABLES
+from ..tools.survey import DATA, EXAMPLE, SURVEY, TABLES, subjects
 from .failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
 from .fragments import (
     head_of,
@@ -492,8 +492,8 @@ class SmallTurn(TurnView):
         if last is None or self.since or not (fault or self.is_command(last)):
             named = [path for path in self.files if is_named(path, self.request)] or self.files
             is_prose = self.is_lookup and all(path.endswith(_DOCUMENTS) for path in named)
-            is_looked_up = last is None and is_prose and not self._hint
-            parts = (shown, fault, f"{self._hint}{self.request}", _QUOTE if is_looked_up else "")
+            is_quoted = last is None and is_prose and not self._hint and self._has_subject()
+            parts = (shown, fault, f"{self._hint}{self.request}", _QUOTE if is_quoted else "")
             return "\n\n".join(filter(None, parts))
         if function := self.suspect():
             return self._one_function(*function)
@@ -504,6 +504,10 @@ class SmallTurn(TurnView):
         if has_failed(self.tested) and (other := self._another_way()):
             return other
         return f"{shown}\n\nThe request was: {self.request}\n\n{fault}\n{_AGAIN}"
+
+    def _has_subject(self) -> bool:
+        """Whether the request is about something in the files, not only about the files."""
+        return bool(subjects(PATH.sub("", self.request)))
 
     def _failed_command(self) -> str:
         """Ask again for a command that has failed, as long as nothing was done; empty if none has."""

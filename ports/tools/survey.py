@@ -163,18 +163,21 @@ _USUAL = frozenset(
     "only should would will its it's our your you please make made put set get use using used new old "
     "add change write create fix find show tell list give rename replace remove delete everywhere every "
     "each file files folder line lines function functions code script python program contain contains "
-    "bug bugs error errors fail fails failing failed pass passes test tests run runs works".split()
+    "bug bugs error errors fail fails failing failed pass passes test tests run runs works about say says "
+    "written inside stand stands".split()
 )
+
+
+def subjects(request: str) -> list[str]:
+    """Return the words of a request that are more than usual ones; in capitals a word is a name."""
+    quoted_or_bare = (found.group().strip("\"'`") for found in _TOKEN.finditer(request))
+    words = dict.fromkeys(quoted_or_bare)
+    return [w for w in words if len(w) > 2 and (w.isupper() or w.lower() not in _USUAL)]
 
 
 def words_of(request: str, files: Sequence[Found]) -> list[str]:
     """Return the words of a request that tell files apart: in some of them, but not in most."""
-    quoted_or_bare = (found.group().strip("\"'`") for found in _TOKEN.finditer(request))
-    words = [  # more than a usual one; in capitals it is a name
-        word
-        for word in dict.fromkeys(quoted_or_bare)
-        if len(word) > 2 and (word.isupper() or word.lower() not in _USUAL)
-    ]
+    words = subjects(request)
     most = max(3, len(files) // 2)
     return [w for w in words if 0 < sum(w in file.text for file in files) <= most][:8]
 

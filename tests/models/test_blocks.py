@@ -80,6 +80,15 @@ def test_what_is_looked_up_in_prose_is_quoted_first() -> None:
     assert talk.model.asked[0].messages[0].text.endswith(f"rules.txt?{quote}")
 
 
+@pytest.mark.parametrize("question", ["what is in notes.txt?", "What does notes.txt say?"])
+def test_a_question_about_a_whole_text_is_answered_of_all_of_it(question: str) -> None:
+    """No line is quoted before: which one would it be?"""
+    talk = Talk("Oat milk and a dentist.")
+    talk.says(question)
+    talk.next("notes.txt\n```\ndentist on Thursday\nbuy oat milk\n```")
+    assert talk.model.asked[0].messages[0].text.endswith(f"\n\n{question}")
+
+
 @pytest.mark.parametrize("question", ["what does f return?", "in which file is f? see a.py"])
 def test_who_only_asks_gets_no_file_changed(question: str) -> None:
     """Also where the model prints one: its words are the answer."""
