@@ -132,10 +132,10 @@ class RunningServer:
         return opening.result()
 
     async def abandon(self) -> None:
-        """End a server that is still starting, unless a call waits for it."""
+        """End a server that is still starting, unless a call waits for it; also what it was to follow."""
         if self._opening is not None and not self._users:
             self._opening.cancel()
-            await asyncio.wait((self._opening,))
+            await asyncio.wait((self._opening, *self._endings))
 
     async def end(self, why: str) -> Ended:
         """End the server, if it runs; the next call starts it again."""
