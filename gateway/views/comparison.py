@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry, encode_whole
 from ...journal.store import SessionRow, Store, StoredEntry
+from ...journal.turn_facts import TurnFacts
 from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
 from ...machines.value import Value
@@ -26,6 +27,7 @@ from ..wording.formats import one_line
 from ..wording.redaction import Redactor
 
 _SHOWN = 300  # characters of a step
+_OTHERS = {True: "maybe, by commands", False: "-"}
 _LONGEST, _MOST = 4_000, 5_000  # characters of a step, and steps of a session, on the page
 
 
@@ -39,13 +41,17 @@ class SessionStep(Value):
 
 
 class SessionFacts(Value):
-    """What a session came to: turns, calls by tool, lines by file, tokens and cost, seconds in all."""
+    """What a session came to: turns, calls by tool, lines by file, tokens and cost, seconds in all.
+
+    What was restored is no file of it; `is_blind`: commands may have changed files beside these.
+    """
 
     session: str
     turns: int
     model_calls: int
     calls: dict[str, int]
     files: dict[str, tuple[int, int]]
+    is_blind: bool
     usage: Usage
     seconds: float
 
@@ -126,7 +132,7 @@ def _told(entry: e.Entry) -> Iterator[tuple[str, str]]:
 
 def _facts(store: Store, row: SessionRow) -> SessionFacts:
     turns = model_calls = 0
-    calls, files, usage = Counter[str](), dict[str, tuple[int, int]](), Usage()
+    calls, changes, usage = Counter[str](), TurnFacts(), Usage()
     first: StoredEntry | None = None
     last: StoredEntry | None = None
     for stored in store.entries(row.session):
@@ -138,10 +144,10 @@ def _facts(store: Store, row: SessionRow) -> SessionFacts:
                 model_calls, usage = model_calls + 1, usage + spent
             case e.ToolIntended(tool=tool):
                 calls[tool] += 1
-            case e.ToolEnded(end=end):
-                for file in end.changed:
-                    added, removed = files.get(file.path, (0, 0))
-                    files[file.path] = added + file.added, removed + file.removed
+            case e.ToolEnded() as ended:
+                changes = changes.after(ended, None)
+            case e.Reverted(is_dry_run=False, restored=restored):
+                changes = changes.resumed(restored)
             case _:
                 continue
     return SessionFacts(
@@ -149,7 +155,8 @@ def _facts(store: Store, row: SessionRow) -> SessionFacts:
         turns=turns,
         model_calls=model_calls,
         calls=dict(calls),
-        files=files,
+        files={path: (file.added, file.removed) for path, file in changes.files.items()},
+        is_blind=changes.is_blind,
         usage=usage,
         seconds=last.time - first.time if first and last else 0.0,
     )
@@ -226,6 +233,8 @@ def _side_by_side(left: SessionFacts, right: SessionFacts) -> Iterator[tuple[str
         yield row(tool, left.calls.get(tool, 0), right.calls.get(tool, 0))
     for path in dict.fromkeys([*left.files, *right.files]):
         yield row(path, *(_lines(facts.files.get(path)) for facts in (left, right)))
+    if left.is_blind or right.is_blind:
+        yield row("other files", *(_OTHERS[facts.is_blind] for facts in (left, right)))
     yield row("tokens in", left.usage.input, right.usage.input)
     yield row("tokens out", left.usage.output, right.usage.output)
     if left.usage.cost or right.usage.cost:
