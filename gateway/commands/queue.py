@@ -6,6 +6,7 @@ The number of a message never changes, only the order of the messages.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from ...journal.queue_record import ItemRecord
@@ -49,9 +50,8 @@ def list_queue(
         return Reply(data=data, text=_nothing_waits(client))
     lines = [item_line(item) for item in items]
     waiting = [item for item in items if item["state"] not in ("running", "offered")]
-    if data["state"] == "held" and waiting:
-        # one that came after the queue was held runs by itself
-        held = [item for item in waiting if item["state"] != "pending" or item.get("held")]
+    held = [item for item in waiting if _is_held(item)]
+    if data["state"] == "held" or held:  # one that came after the queue was held runs by itself
         numbers = ", ".join(f"#{item['number']}" for item in held)
         which = f": {numbers}" if len(held) < len(waiting) else ""
         lines.append(f"Held{which}. /queue resume runs {runs_text(data.get('again'))}.")
@@ -59,6 +59,11 @@ def list_queue(
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:
         lines.append(_set_aside(aside, is_first="again" in data))
     return Reply(data=data, text="\n".join(lines))
+
+
+def _is_held(item: Mapping[str, Any]) -> bool:
+    """Whether an item that waits needs a person's word to run."""
+    return bool(item.get("held")) or not (item["state"] == "pending" or item.get("next"))
 
 
 @queue.verb("add", "Add a message; it waits for its turn.")
