@@ -163,8 +163,8 @@ _USUAL = frozenset(
     "only should would will its it's our your you please make made put set get use using used new old "
     "add change write create fix find show tell list give rename replace remove delete everywhere every "
     "each file files folder line lines function functions code script python program contain contains "
-    "bug bugs error errors fail fails failing failed pass passes test tests run runs works about say says "
-    "written inside stand stands".split()
+    "bug bugs error errors fail fails failing failed pass passes test tests run runs works about "
+    "say says written inside stand stands".split()
 )
 
 
