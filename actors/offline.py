@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ..journal import entries as e
 from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
@@ -128,7 +130,8 @@ class OfflineSession(Member):
             self.decide(Decision(entries=(over,)))
             if message.op == "withdraw":
                 return answer(withdrawn=[cut_off.number], text=cut_off.text)
-        return self._take_in(queueing.change(self.record, message))
+        record = replace(self.record, queue=self.record.queue.unedited())
+        return self._take_in(queueing.change(record, message))
 
     def _is_taken_back(self, item: ItemRecord, message: m.QueueChange) -> bool:
         last = self.record.queue.live()[-1].number

@@ -129,8 +129,13 @@ class SessionClient:
             "`/queue add TEXT` or `/steer TEXT` sends a message"
         )
 
-    def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
-        """Carry out a command; none where it is a message, of which events tell the rest."""
+    def run(
+        self, call: CommandCall, client_id: str = "", user: str = "", editor: str = HERE
+    ) -> Reply | None:
+        """Carry out a command; none where it is a message, of which events tell the rest.
+
+        `editor` is the client that gives it, as for `begin_edit`.
+        """
         command = call.command
         if command.says:
             text = str(call.arguments["text"])
@@ -141,7 +146,7 @@ class SessionClient:
             self.send_message(text, command.says, client_id, user, to)
             return None
 
-        with spoken_by(user):
+        with spoken_by(user, editor=editor):
             name = command.name.partition(" ")[0]
             return obey(self, name, call, client_id)
 

@@ -340,7 +340,9 @@ class Requests:
     async def _run(self, params: Params, call: CommandCall) -> ReceiptEvent:
         """Run a command, and wait for its result."""
         conversation = self._conversation(params)
-        return await self._receipt(params, lambda key, user: conversation.run(call, key, user))
+        return await self._receipt(
+            params, lambda key, user: conversation.run(call, key, user, self._key)
+        )
 
     async def _receipt(self, params: Params, do: Callable[[str, str], object]) -> ReceiptEvent:
         """Run `do` in a thread, with a client id and the sender, and wait for the receipt."""

@@ -14,10 +14,14 @@ from ..machines.value import Value
 
 
 class Speaker(Value):
-    """Who speaks: `may` are their rights, none for a person who may do everything."""
+    """Who speaks: `may` are their rights, none for a person who may do everything.
+
+    `editor` is the client in which they do, for the messages that are edited there.
+    """
 
     user: str = ""
     may: tuple[str, ...] | None = None
+    editor: str = ""
 
     def signed(self, message: m.Message) -> m.Message:
         """Add their name where a message takes one, and their rights unless they may do all."""
@@ -38,13 +42,16 @@ def speaker() -> Speaker:
 
 
 @contextmanager
-def spoken_by(user: str, may: tuple[str, ...] | None = None) -> Generator[None]:
+def spoken_by(user: str, may: tuple[str, ...] | None = None, editor: str = "") -> Generator[None]:
     """Let what is done within be the word of this user; empty: of who speaks already.
 
-    `may` are the user's rights; none: those that hold already, at first everything.
+    `may` are the user's rights; none: those that hold already, at first everything. `editor` is their
+    client; empty: the one that holds already.
     """
     before = _SPEAKER.get()
-    token = _SPEAKER.set(Speaker(user=user or before.user, may=before.may if may is None else may))
+    rights = before.may if may is None else may
+    speaks = Speaker(user=user or before.user, may=rights, editor=editor or before.editor)
+    token = _SPEAKER.set(speaks)
     try:
         yield
     finally:

@@ -173,6 +173,10 @@ class QueueRecord(Value, dict=True):
         """
         return list(self._special)
 
+    def unedited(self) -> "QueueRecord":
+        """Return the queue with nobody at its messages, as no program has them open."""
+        return self.having(*(replace(item, editor="") for item in self.special() if item.editor))
+
     def apart(self) -> Iterable[ItemRecord]:
         """Return what `special` returns, in no order, and what was put aside."""
         return self._apart.values()
@@ -378,7 +382,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
         case e.EditEnded():
             return queue.having(_move(queue.items[entry.item], "end_edit", editor=""))
         case e.Edited():
-            item = _move(queue.items[entry.item], "edit", said=entry.said, editor="")
+            item = _move(replace(queue.items[entry.item], editor=""), "edit", said=entry.said)
             return queue.having(item)
         case e.Moved():
             return _move_item(queue, entry)
@@ -424,8 +428,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
                 queue = _put_back(queue, item) if is_aside else queue.having(item)
             return queue
         case e.SessionSuspended():
-            queue = _each_special(queue, lambda item: replace(item, editor=""))
-            return _drop_goals(queue, time)
+            return _drop_goals(queue.unedited(), time)
         case e.SessionFinalized():
             return _shift(_drop_goals(queue, time), "close", time)
         case _:

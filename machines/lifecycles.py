@@ -265,7 +265,9 @@ ITEM = Machine(
         Transition(event="keep", source=("offered",), dest="pending", guards=("answered",)),
         Transition(event="keep", source=("offered",), ignored=_UNANSWERED),
         Transition(
-            event="edit", source=("pending", "interrupted"), guards=("spoken", "!handed_on")
+            event="edit",
+            source=("pending", "interrupted"),
+            guards=("spoken", "!edited", "!handed_on"),
         ),
         Transition(event="edit", source=("pending", "interrupted"), ignored=_BUSY_OR_UNSPOKEN),
         Transition(

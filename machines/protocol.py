@@ -220,7 +220,7 @@ class QueueChange(Request):
 
     `position` counts from 1 among what waits. `to`: the child to steer, `parent`,
     or empty for what is at work; the session finds out `for_children`. `editor` is the client in which
-    a person begins to edit message `number`, or stops; without a number all that it edits. `moved_to`:
+    a person edits message `number`, or stops; without a number all that it edits. `moved_to`:
     the session that has the messages now. `user` is who asks.
     """
 

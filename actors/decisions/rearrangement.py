@@ -40,11 +40,12 @@ def objection(item: ItemRecord, event: str) -> str:
 
 
 def edit(record: QueueRecord, message: m.QueueChange) -> Decision:
-    """Replace the text of a waiting message."""
+    """Replace the text of a waiting message, unless a person edits it in another client."""
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
-    if why := objection(item, "edit"):
+    is_own = item.editor == message.editor
+    if why := objection(replace(item, editor="") if is_own else item, "edit"):
         return refusal(f"{why}: send a message instead" if item.state == "running" else why)
     new = message.said
     if new is None or not new.text.strip():

@@ -17,6 +17,7 @@ from ...ports.tools.text import counted
 from ..client import SessionClient
 from ..events.translation import item_view
 from ..home.home import SHORTEST_ID
+from ..speaker import speaker
 from ..wording.acknowledgement import rejected_text
 from ..wording.formats import held_text, item_line, progress_text, removed_text, runs_text
 from . import saved_queue
@@ -113,7 +114,8 @@ def edit_queue(
     if prompt is not None and prompt.is_refused:
         return Reply(ok=False, data={"reason": "no_prompt"}, text=f"{prompt.path}: {prompt.note}")
     attached = (*filter(None, (prompt,)), *client.parts.attached(text))
-    wish = m.QueueChange(op="edit", number=number, said=m.Said(text=text, attached=attached))
+    said = m.Said(text=text, attached=attached)
+    wish = m.QueueChange(op="edit", number=number, said=said, editor=speaker().editor)
     return _reply(saved_queue.change(client, wish), f"#{number} reads now: {text}")
 
 

@@ -222,7 +222,8 @@ def read_saved(store: Store, row: SessionRow) -> Saved:
     """
     record = load_record(store, row.session)
     running = [item for item in record.queue.live() if item.state == "running"]
-    queue = record.queue.having(*(replace(item, state="interrupted") for item in running))
+    queue = record.queue.unedited()
+    queue = queue.having(*(replace(item, state="interrupted", editor="") for item in running))
     items = [*queue.live(), *record.queue.aside()]
     is_final = record.state == "finalized"
     items, children = ([], []) if is_final else (items, beside(record.children, record.reverts))

@@ -201,9 +201,10 @@ class Api:
         """Give a waiting message another text or another place."""
         if (body.text is None) == (body.position is None):
             raise HTTPException(422, "give either a `text` or a `position`")
-        if body.text is not None:
-            return await self._command(request, "queue edit", number=number, text=body.text)
-        return await self._command(request, "queue move", number=number, position=body.position)
+        if body.text is None:
+            return await self._command(request, "queue move", number=number, position=body.position)
+        edit = {"name": "queue edit", "arguments": {"number": number, "text": body.text}}
+        return await self._receipt(request, "command", edit, _editor(request, body))
 
     async def begin_edit(
         self, request: Request, session: str, number: int, body: ask.Editing
@@ -267,14 +268,17 @@ class Api:
     async def _command(self, request: Request, name: str, /, **arguments: Any) -> Receipt:
         return await self._receipt(request, "command", {"name": name, "arguments": arguments})
 
-    async def _receipt(self, request: Request, method: str, params: dict[str, Any]) -> Receipt:
+    async def _receipt(
+        self, request: Request, method: str, params: dict[str, Any], editor: str = ""
+    ) -> Receipt:
         """Send something to the session. Raises `RequestRefused`."""
         sender = {
             "client_id": request.headers.get("idempotency-key", ""),
             "user": request.state.device.name,
         }
         session = request.path_params["session"]
-        receipt: ReceiptEvent = await self._desk.call(session, method, {**params, **sender})
+        given = {**params, **sender}
+        receipt: ReceiptEvent = await self._desk.call(session, method, given, editor)
         if receipt["type"] == "rejected":
             raise RequestRefused(receipt["reason"], receipt.get("hint", ""), receipt=receipt)
         if receipt["type"] == "result" and not receipt["ok"]:
@@ -293,7 +297,7 @@ def frames(batch: Batch) -> list[dict[str, Any]]:
     return found
 
 
-def _editor(request: Request, body: ask.Editing) -> str:
+def _editor(request: Request, body: ask.Editing | ask.ChangedMessage) -> str:
     return f"{request.state.device.id} {body.editor}"
 
 

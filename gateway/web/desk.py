@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, closing, suppress
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -105,6 +105,16 @@ class Edits:
                 timer = loop.call_later(HOLD, lambda: self._ending.start(self._end(key)))
                 self._held[key] = (holder, timer)
         return answer
+
+    @asynccontextmanager
+    async def client(self, session: str, editor: str) -> AsyncGenerator[Holder | None]:
+        """Yield the client in which an editor edits a message of a session; none if it edits none."""
+        key = (session, editor)
+        if key not in self._held:
+            yield None
+            return
+        async with self._order.setdefault(key, asyncio.Lock()):
+            yield self._held[key][0] if key in self._held else None
 
     async def end(self, session: str, editor: str) -> None:
         """End the edit of a message in a session. Idempotent."""
@@ -205,9 +215,18 @@ class Desk:
         """Begin a session, or take one up; see `Hosts.open_for`."""
         return self.show_session(self._hosts.open_for(params)["session"])
 
-    async def call(self, session: str, method: str, params: dict[str, Any]) -> Any:
-        """Carry out a method of the control socket for a session, which is taken up if need be."""
+    async def call(
+        self, session: str, method: str, params: dict[str, Any], editor: str = ""
+    ) -> Any:
+        """Carry out a method of the control socket for a session, which is taken up if need be.
+
+        `editor` is who asks; a message that it edits is its own to change.
+        """
         row = await asyncio.to_thread(self.row, session)
+        async with self.edits.client(row.session, editor) as client:
+            if client is not None:
+                with suppress(UnknownSession):  # it was taken up elsewhere
+                    return await self.ask(client, row.session, method, params)
         for _ in range(2):
             with suppress(UnknownSession):  # its owner has just left
                 if (client := await self.client_of(row.session)) is not None:

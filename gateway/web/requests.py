@@ -47,10 +47,14 @@ class NewCommand(Body):
 
 
 class ChangedMessage(Body):
-    """A new text for a waiting message, or a new place in the queue, counted from 1."""
+    """A new text for a waiting message, or a new place in the queue, counted from 1.
+
+    `editor` is the one that edits it, if one does; nobody else changes its text.
+    """
 
     text: Annotated[str, Field(min_length=1)] | None = None
     position: Annotated[int, Field(ge=1)] | None = None
+    editor: Annotated[str, Field(max_length=100)] = ""
 
 
 class Browser(Body):

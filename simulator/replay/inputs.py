@@ -110,7 +110,10 @@ class Inputs:
             case e.EditEnded() if item is not None:
                 yield m.QueueChange(op="end_edit", number=number, editor=item.editor)
             case e.Edited():
-                yield m.QueueChange(op="edit", number=number, said=entry.said, user=entry.user)
+                editor, words = item.editor if item is not None else "", entry.said
+                yield m.QueueChange(
+                    op="edit", number=number, said=words, editor=editor, user=entry.user
+                )
             case e.Moved():
                 for position in range(1, len(items) + 1):
                     yield m.QueueChange(op="move", number=number, position=position)

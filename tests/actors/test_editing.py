@@ -37,7 +37,7 @@ def test_the_message_behind_it_runs_first() -> None:
     made = edited("second", "third")
     run(made)
     assert ran(made) == ["first", "third"]
-    made.say(m.QueueChange(op="edit", number=2, said=m.Said(text="second, better")))
+    made.say(m.QueueChange(op="edit", number=2, said=m.Said(text="second, better"), editor="here"))
     run(made)
     assert ran(made) == ["first", "third", "second, better"]
 
@@ -59,6 +59,11 @@ def test_an_edit_that_is_left_lets_it_start() -> None:
     [
         (m.QueueChange(op="begin_edit", number=1, editor="here"), "#1 is running"),
         (m.QueueChange(op="begin_edit", number=2, editor="there"), "#2 is being edited"),
+        (m.QueueChange(op="edit", number=2, said=m.Said(text="mine")), "#2 is being edited"),
+        (
+            m.QueueChange(op="edit", number=2, said=m.Said(text="mine"), editor="there"),
+            "#2 is being edited",
+        ),
         (m.QueueChange(op="begin_edit", number=9, editor="here"), "No queued item #9"),
         (m.QueueChange(op="steer", number=2), "#2 is being edited"),
         (m.ResumeQueue(number=2), "#2 is being edited"),
@@ -76,7 +81,7 @@ def test_a_steer_that_is_edited_waits_for_a_later_boundary() -> None:
     made = edited("steer", intent=Intent.EXPLICIT_STEER)
     run(made)
     assert (ran(made), entries(made, e.Steered)) == (["first"], [])
-    made.say(m.QueueChange(op="edit", number=2, said=m.Said(text="reworded")))
+    made.say(m.QueueChange(op="edit", number=2, said=m.Said(text="reworded"), editor="here"))
     run(made)
     assert ran(made) == ["first", "reworded"]
 

@@ -725,7 +725,10 @@ def test_a_message_that_is_edited_does_not_start(
 
     wait_for(["wait", "four"], (2, "a"), (3, "b"))
     assert edited() == [2, 3]
-    assert web.ask("PATCH", f"{queue}/2", {"text": "two, better"}).status == 200
+    said = {"text": "two, better"}
+    by = ("", "b", "a")
+    told = [web.ask("PATCH", f"{queue}/2", {**said, "editor": who}).status for who in by]
+    assert told == [409, 409, 200]
     wait_for(["wait", "four", "two"], (3, "b"))
     assert edited() == [3]
     assert edit(3, "b") == 200

@@ -135,9 +135,9 @@ def test_a_terminal_that_only_prints_ends_with_the_program(stage: Stage, gate: G
 
 
 def test_one_message_is_edited_by_one(stage: Stage, gate: Gate) -> None:
-    """Up in a second terminal says so, and takes nothing from the history in its place."""
+    """Up in a second terminal says so, and takes nothing from the history; a command changes nothing."""
     stage.agent.when(WISH, uses(call("shell", command=gate.command)), says("Seven."))
-    stage.agent.when("and the moon", says("One."))
+    stage.agent.when("and the moon, please", says("One."))
     chat = stage.place.at_work(gate, WISH)
     ann, bob = attached(stage), attached(stage)
     chat.send({"text": "and the moon", "as": "queue"})
@@ -148,7 +148,9 @@ def test_one_message_is_edited_by_one(stage: Stage, gate: Gate) -> None:
     bob.presses("\x1b[A")
     bob.shows("#2 is being edited already.")
     bob.has_line("")
-    ann.presses("\x1b")
+    bob.types("/queue edit 2 and the sun")
+    bob.shows("#2 is being edited")
+    ann.types(", please")
     ann.waits(lambda: not any("Editing" in row for row in ann.screen.display))
     gate.open()
     bob.shows("One.")

@@ -315,6 +315,8 @@ def test_a_message_that_is_edited_waits_for_its_editor(
     assert other.run(f"return {off}", 'button[aria-label="Edit #2"]')
     other.click('button[aria-label="Edit #3"]')
     other.wait("document.querySelector('.item textarea')")
+    refused = web.ask("PATCH", f"sessions/{session}/queue/2", {"text": "mine"})
+    assert (refused.status, refused.data["detail"]) == (409, "#2 is being edited")
     gate.open()
     for page in (one, other):
         page.wait("document.querySelectorAll('.turn-ended').length === 2")  # begin, changelog

@@ -262,7 +262,7 @@ export class QueueView {
       const { leave } = row;
       row.leave = () => done(false); // it may begin before the answer is here: its text is on the way
       try {
-        await send("PATCH", this.path(item.number), { text });
+        await send("PATCH", this.path(item.number), { text, editor: EDITOR });
         row.item = { ...row.item, text };
         announce(`#${item.number} was changed`);
         if (row.isEditing) done();
