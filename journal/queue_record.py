@@ -3,7 +3,7 @@
 The messages that wait in a session, and those that have ended.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, assert_never
 
@@ -458,11 +458,6 @@ def _without_files(said: m.Said) -> m.Said:
     return replace(said, attached=()) if said.attached else said
 
 
-def _each_special(queue: QueueRecord, change: Callable[[ItemRecord], ItemRecord]) -> QueueRecord:
-    """Change each item that has not ended and does more than wait."""
-    return queue.having(*map(change, queue.special()))
-
-
 def _apply_to_steer(
     queue: QueueRecord, entry: e.Requeued | e.SteerAddressed, time: float
 ) -> QueueRecord:
@@ -577,7 +572,8 @@ def _recover(queue: QueueRecord, time: float) -> QueueRecord:
     """Hold the queue after a crash; the item that was about to run comes first when it is resumed."""
     if queue.state == "closed":
         return queue
-    queue = _each_special(_drop_goals(queue, time), _interrupted)
+    queue = _drop_goals(queue, time)
+    queue = queue.having(*map(_interrupted, queue.special()))
     return _shift(queue, "hold", time) if queue.order else queue
 
 
