@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from ...actors.agent_profile import AgentProfile
 from ...machines import protocol as m
 from ...machines.value import Value
-from ...ports.models.blocks import PROMPT, TOOLS, BlocksDialect
+from ...ports.models.blocks import TOOLS, BlocksDialect
 from ...ports.models.capacity import parameters_of
 from ...ports.models.choice import Choice
 from ...ports.models.model import Model
 from ...ports.models.repetition import UnrepeatedModel
+from ...ports.models.said_files import PROMPT
 from ...ports.tools.permission import Rule
 from ...ports.tools.tool import Tool
 from ...workflows.config import SHIPPED, shipped

@@ -12,6 +12,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .fragments import parsed
 
+SAMPLE = 'print("new content")'
+"""The script that the prompt shows, which is nobody's answer."""
+PROMPT = f"""\
+You answer questions about files and change files. You are given files of the folder.
+If a file must be changed or created, print its path alone on a line, then its whole new content in a \
+fenced block:
+
+hello.py
+```python
+{SAMPLE}
+```
+
+Use the paths as they are given. Print no file that stays as it is. If nothing must be changed, only \
+answer in words."""
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})(.*)$")
 PATH = re.compile(
     r"(?<![\w.+-])(?:[\w.+-]++/){0,40}"

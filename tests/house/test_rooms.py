@@ -242,7 +242,7 @@ LARGE = {
     },
     "what is known of something while it is read or drawn": {
         *("workspace.py:Workspace", "scanner.py:WorkspaceScanner", "turn_view.py:TurnView"),
-        *("blocks.py:SmallTurn", "known_words.py:KnownWords", "spans.py:SessionTrace"),
+        *("known_words.py:KnownWords", "spans.py:SessionTrace"),
         *("terminal.py:Canvas", "bindings.py:Bindings", "transcript.py:Transcript"),
     },
     "the tables of a store in memory": {"memory.py:MemoryHome", "memory.py:MemoryStore"},

@@ -10,9 +10,10 @@ from models.conftest import Printing
 
 from steersman.journal.recovery import INTERRUPTED, UNKNOWN
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
-from steersman.ports.models.blocks import PROMPT, BlocksDialect
+from steersman.ports.models.blocks import BlocksDialect
 from steersman.ports.models.fragments import head_of, without_body
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+from steersman.ports.models.said_files import PROMPT
 
 TOOLS = tuple(
     ToolSchema(name=name, description="", parameters={})
