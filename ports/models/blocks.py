@@ -21,6 +21,7 @@ from .asking import Asking, spoken
 from .failing_tests import FailingTests
 from .failure_text import has_failed, has_passed
 from .fragments import is_hollow, merged, parsed, repaired, with_function
+from .imports import with_imports
 from .left_over import LeftOver
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
 from .moved_code import with_moved_code, without_moved_text
@@ -188,10 +189,12 @@ class SmallTurn:
             return () if is_done else (call,)
         if function := self.failing.suspect():
             path, name = function
-            files = [(path, with_function(view.before[path] or "", _code_in(text), name))]
+            whole = with_function(view.before[path] or "", _code_in(text), name)
+            files = [(path, with_imports(whole))]
         elif new := self.failing.new_suspect():
             path, name = new
-            files = [(path, with_function(view.files[path] or "", _code_in(text), name))]
+            whole = with_function(view.files[path] or "", _code_in(text), name)
+            files = [(path, with_imports(whole))]
         else:
             files = [] if view.request.is_only_question else self._written_in(text)
         if files and not view.written:
@@ -248,6 +251,7 @@ class SmallTurn:
             whole = merged(path, before or "", repaired(path, body))
             if view.names and before:
                 whole = only_renamed(path, before, body, view.names)
+            whole = with_imports(whole) if path.endswith(".py") else whole
             if path.endswith(".py") and parsed(before or "!") and not parsed(whole):
                 continue  # it would no longer run
             fits[path] = max(fits.get(path, ""), whole, key=len)  # the other one is a fragment

@@ -47,15 +47,21 @@ def merged(path: str, before: str, written: str) -> str:
         for line in source[node.lineno - 1 : node.end_lineno]
         if line not in kept
     ]
-    at = 0  # imports belong behind the docstring, and those of `__future__`
-    for first in old.body:
+    at = behind_opening(old)
+    lines[at:at] = imports
+    return "\n".join(lines) + "\n"
+
+
+def behind_opening(tree: ast.Module) -> int:
+    """Return the line behind a docstring and imports of `__future__`, before which no import belongs."""
+    at = 0
+    for first in tree.body:
         is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         is_future = isinstance(first, ast.ImportFrom) and first.module == "__future__"
         if not (is_docstring or is_future):
             break
         at = first.end_lineno or at
-    lines[at:at] = imports
-    return "\n".join(lines) + "\n"
+    return at
 
 
 def repaired(path: str, written: str) -> str:

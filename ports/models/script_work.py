@@ -8,6 +8,7 @@ from posixpath import dirname
 
 from ..tools.survey import DATA, TABLES
 from .failure_text import tail_of
+from .imports import with_imports
 from .said_files import SAMPLE, commands_in, is_code, scripts_in
 from .tables import beginning, with_beginning
 from .turn_view import TurnView
@@ -66,7 +67,7 @@ class ScriptWork:
         if not scripts:
             return command
         script = with_beginning(scripts[-1].rstrip(), self._beginning(self._data()))
-        return f"python3 - <<'END'\n{script}\nEND"
+        return f"python3 - <<'END'\n{with_imports(script).rstrip()}\nEND"
 
     def missing(self) -> list[str]:
         """Return the files that the request names and the folder has not, if it wants something new."""
