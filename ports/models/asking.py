@@ -182,10 +182,7 @@ class Asking:
         told = now if new else f"`{old}` is still in {path}."
         that = "Change that"
         if not old:
-            told, that = (
-                f"{path} is as it was.",
-                f"This is left to do: {self.left.due[path]}. Do that",
-            )
+            told, that = f"{path} is as it was.", "Do this part of the request"
         how = f"{that} in {path}, and nothing else: print the whole new {path} in a fenced block."
         return f"{shown}\n\nThe request: {self.view.request.text}\n\n{told} {how}"
 

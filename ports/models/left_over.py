@@ -33,13 +33,11 @@ class LeftOver:
         return has_more or not is_named_alone
 
     @property
-    def due(self) -> dict[str, str]:
-        """The files that are as they were, each with the words that say what to change in it."""
-        view = self.view
+    def due(self) -> list[str]:
+        """The files that are as they were, though the request says what to change in them."""
+        view, found = self.view, list[str]()
         if view.request.is_question or not view.rounds:
-            return {}
-        clauses = view.request.changes
-        found = dict[str, str]()
+            return found
         for path, text in view.files.items():
             name = path.rpartition("/")[2]
             word = "readme" if name.lower().startswith("readme") else re.escape(name)
@@ -47,9 +45,9 @@ class LeftOver:
                 rf"(?i)\b(in|to|into|{CHANGED}|({TAKEN}) .{{0,80}}(from|of))( the)? [`'\"]?{word}\b"
             )
             is_same = text and view.before.get(path) == text and path not in view.written
-            says = next((clause for clause in clauses if re.search(place, clause)), "")
-            if says and is_same and not (is_test(path) or path.endswith(DATA)):
-                found[path] = says.strip()
+            is_asked = any(re.search(place, clause) for clause in view.request.changes)
+            if is_asked and is_same and not (is_test(path) or path.endswith(DATA)):
+                found.append(path)
         return found
 
     def renamed(self) -> dict[str, str]:

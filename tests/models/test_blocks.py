@@ -875,7 +875,7 @@ def test_a_file_that_is_to_change_and_did_not_is_asked_for() -> None:
         answer = talk.next("Replaced `a.py`.")
         if path:
             answer = talk.next(files.replace("x = 1", "x = 2"))
-            left = f"{path} is as it was. This is left to do: mention it in the README as well. Do that"
+            left = f"{path} is as it was. Do this part of the request in {path}, and nothing else"
             assert left in talk.model.asked[1].messages[0].text
             answer = talk.next("Unchanged.")
         while answer.tool_calls:
