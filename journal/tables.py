@@ -294,14 +294,6 @@ def insert_message(
     return added[0], *owner
 
 
-def last_seq(connection: Connection, session: str) -> int:
-    """Give the last sequence number of a session; raises `UnknownSession`."""
-    found = connection.row("SELECT seq FROM sessions WHERE session = ?", session)
-    if found is None:
-        raise unknown_session(session)
-    return int(found[0])
-
-
 def read_inbox(connection: Sql, session: str) -> tuple[Posted, ...]:
     """Read the unread messages, by lane and then by id."""
     found = connection.rows(
