@@ -51,7 +51,7 @@ def queue_list(
         bool, flag("--all", "Include messages whose turn was replaced by another one.")
     ] = False,
     as_json: Json = False,
-) -> None:
+) -> int:
     """List the running and queued messages, without changing them.
 
     Example: steersman queue list last
@@ -61,11 +61,13 @@ def queue_list(
         data = stored_queue(store, row, is_all=is_all)
         apart = len(stored_queue(store, row, is_all=True)["items"]) - len(data["items"])
         is_open = row is not None and store.is_owned(row.session)
+    if row is not None and is_open and not data["items"]:  # a saved queue may stand for it there
+        return run_on(row.session, verbs.list_queue(is_all=is_all), as_json=as_json)
     if as_json:
         show_document(data)
-        return
+        return DONE
     if row is None:
-        return
+        return DONE
     lines = [item_line(item) for item in data["items"]]
     offered = saved_queue.offered_lines(data["items"], is_open=is_open)
     lines += [in_shell(line, row.session) for line in offered]
@@ -83,6 +85,7 @@ def queue_list(
         more = counted(apart, "message")
         lines.append(f"{more} besides can be resumed: `steersman queue list --all`")
     show("\n".join(lines) if lines else f"The queue of {data['session']} is empty.")
+    return DONE
 
 
 for _verb in ("add", "edit", "move", "pop", "clear", "keep", "steer", "hold", "on", "off"):
@@ -121,15 +124,15 @@ def queue_restore(
     session: Of = "",
     everywhere: Annotated[bool, flag("--list", "List all saved queues.")] = False,
     as_json: Json = False,
-) -> None:
+) -> int:
     """List the saved queue of a session, or of all sessions; changes nothing.
 
     Example: steersman queue restore --list
     """
     if everywhere:
         _list_saved(as_json=as_json)
-    else:
-        queue_list(_either(place, session), as_json=as_json)
+        return DONE
+    return queue_list(_either(place, session), as_json=as_json)
 
 
 queue.command("export")(twin(saved_queue.export_queue))

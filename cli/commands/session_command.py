@@ -156,7 +156,11 @@ def run_on(session: str, call: CommandCall, *, as_json: bool) -> int:
             SessionReach(Paths.of(os.environ), os.environ, store).remote(row.session).run(call)
         )
     if not as_json and receipt["type"] == "result" and receipt["ok"]:
-        say_which(session, row)
+        data: Mapping[str, Any] = receipt["data"] or {}
+        if (saved := data.get("session", row.session)) in (None, row.session):
+            say_which(session, row)
+        else:
+            warn(f"Of session {saved}, whose queue is saved:")
     return show_receipt(receipt, as_json=as_json)
 
 
@@ -233,12 +237,26 @@ _ALIKE = {
 
 It is empty for one that is built as others are.
 """
+_ITEM = lazy_pattern(
+    r"(\s*#\d+(?: \[[A-Z]+\][^:\n]*| reads now)?: )(.*?)( \(`/queue resume \d+` goes on with it\))?"
+)
+"""A line with a message of a queue: its number and state, its text, and how it goes on."""
+_QUOTES = ("history", "show", "diff")
+"""Commands whose answer is what others wrote."""
 _NAMES_ONE = lazy_pattern(r" (?:ID|[0-9a-f]{4,})\b")
 
 
 def in_shell(text: str, session: str) -> str:
     """Name commands of families as the command line has them, in a text that was written for a chat."""
-    return _SLASH.sub(partial(_in_shell, session), text)
+    translated = partial(_SLASH.sub, partial(_in_shell, session))
+    return "\n".join(_around_words(line, translated) for line in text.split("\n"))
+
+
+def _around_words(line: str, translated: Callable[[str], str]) -> str:
+    """Translate a line, but not the message in it, which people wrote."""
+    if (item := _ITEM.fullmatch(line)) is None:
+        return translated(line)
+    return f"{translated(item[1])}{item[2]}{translated(item[3] or '')}"
 
 
 def _in_shell(session: str, found: re.Match[str]) -> str:
@@ -264,6 +282,8 @@ def _words(receipt: ReceiptEvent) -> str:
         case "result" if receipt["data"].get("reason") == "several":
             *listed, _ = receipt["text"].splitlines()
             return "\n".join((*listed, "Say which one by its id: `--session ID`."))
+        case "result" if receipt["name"] in _QUOTES:
+            return receipt["text"] or "Done."
         case "result":
             return in_shell(receipt["text"], receipt["session"]) or "Done."
         case "rejected" if hint := receipt.get("hint"):

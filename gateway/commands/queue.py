@@ -172,7 +172,7 @@ def pop_queue(client: SessionClient, number: NumberOrLast = None) -> Reply:
 
     Example: steersman queue pop 2
     """
-    before = client.queue(is_all=True)["items"]
+    before = saved_queue.items_meant(client)
     answer = saved_queue.change(client, m.QueueChange(op="withdraw", number=number))
     gone = answer.get("withdrawn", ())
     names = ", ".join(f"#{one}" for one in gone)
@@ -185,7 +185,7 @@ def clear_queue(client: SessionClient) -> Reply:
 
     Example: steersman queue clear
     """
-    before = client.queue(is_all=True)["items"]
+    before = saved_queue.items_meant(client)
     begun = {item["number"] for item in before if item["state"] in saved_queue.BEGUN}
     answer = saved_queue.change(client, m.QueueChange(op="clear"))
     gone = set[int](answer.get("withdrawn", ()))

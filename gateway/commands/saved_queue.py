@@ -242,7 +242,8 @@ def offered_lines(items: Sequence[Mapping[str, Any]], *, is_open: bool = True) -
 
 def _listed(data: Mapping[str, Any]) -> Reply:
     lines = [item_line(item) for item in data["items"]]
-    lines.append("`/queue resume` continues, `/queue discard` deletes.")
+    if any(item["state"] in BEGUN or item.get("held") for item in data["items"]):
+        lines.append("`/queue resume` continues, `/queue discard` deletes.")
     return Reply(data=dict(data), text="\n".join(lines))
 
 
@@ -285,6 +286,12 @@ def saved_here(client: SessionClient) -> Saved | Reply | None:
     None for its own; a reply if there are several, of which a person has to choose.
     """
     return None if client.queue()["items"] else _meant(client, "")
+
+
+def items_meant(client: SessionClient) -> Sequence[Mapping[str, Any]]:
+    """Return the items of the queue that a change means, also those that are put aside."""
+    found = saved_here(client)
+    return found.view()["items"] if isinstance(found, Saved) else client.queue(is_all=True)["items"]
 
 
 def kept_elsewhere(client: SessionClient, verb: str = "restore", does: str = "brings") -> str:

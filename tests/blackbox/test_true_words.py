@@ -117,6 +117,24 @@ def test_what_was_said_last_is_shown_in_the_persons_words(
     assert reply["text"].splitlines()[2:] == ["  you: work on it", "  agent: Done."]
 
 
+def test_a_saved_queue_is_the_same_in_a_shell(place: Place, serve: Any, gate: Gate) -> None:
+    """While a new chat has not begun: what is listed is what changes, and what is removed is told."""
+    serve(writes_and_waits(gate), Text("Hi."))
+    lost = place.at_work(gate)
+    for text in ("then this", "and that"):
+        lost.causes({"text": text, "as": "queue"}, "accepted", text=text)
+    lost.kill()
+    chat = place.chat()
+    chat.wait("saved_queues")
+    listed = place.run("queue", "list")
+    assert "#2 [PENDING]: then this" in listed.stdout
+    assert listed.stdout.splitlines()[:-1] == chat.ask("/queue list")["text"].splitlines()[:-1]
+    popped = place.run("queue", "pop")
+    assert popped.stdout == "Removed: #3.\n  #3: and that\n"
+    assert f"Of session {lost.session}, whose queue is saved:" in popped.stderr
+    assert "#2: then this" in place.run("queue", "clear").stdout
+
+
 def test_what_another_session_kept_is_named_after_a_message(
     place: Place, serve: Any, gate: Gate
 ) -> None:

@@ -39,10 +39,27 @@ from steersman.gateway.commands.command import DECLARED
         ("`/stop` ends it", "`steersman stop 5f` ends it"),
         ("`/revert` brings all back", "`steersman sessions revert 5f` brings all back"),
         ("see /queue/resume, a/goal, ./goal and /goals", None),
+        (
+            "  #5: say what `/queue resume` and /goal TEXT do",
+            "  #5: say what `/queue resume` and /goal TEXT do",
+        ),
+        (
+            "#2 [STEERING] → turn t4 from bo: /queue clear",
+            "#2 [STEERING] → turn t4 from bo: /queue clear",
+        ),
+        ("#2 reads now: /goal status", "#2 reads now: /goal status"),
+        (
+            "#1 [SUPERSEDED]: /queue list (`/queue resume 1` goes on with it)",
+            "#1 [SUPERSEDED]: /queue list (`steersman queue resume 1 --session 5f` goes on with it)",
+        ),
+        (
+            "#3 was interrupted: `/queue resume` runs it",
+            "#3 was interrupted: `steersman queue resume --session 5f` runs it",
+        ),
     ],
 )
 def test_commands_of_families_are_named_as_the_shell_has_them(text: str, shown: str | None) -> None:
-    """What has another form there, or needs an id, stays."""
+    """What has another form there, or needs an id, stays; so do the words of people."""
     if shown is None:
         shown = text.replace("/goal resume", "`steersman goal resume --session 5f`")
     assert in_shell(text, "5f") == shown
