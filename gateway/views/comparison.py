@@ -19,6 +19,7 @@ from ...journal import entries as e
 from ...journal.codec import decode_entry, encode_entry, encode_whole
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...journal.turn_facts import TurnFacts
+from ...machines import protocol as m
 from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
 from ...machines.value import Value
@@ -133,6 +134,7 @@ def _told(entry: e.Entry) -> Iterator[tuple[str, str]]:
 def _facts(store: Store, row: SessionRow) -> SessionFacts:
     turns = model_calls = 0
     calls, changes, usage = Counter[str](), TurnFacts(), Usage()
+    back = dict[str, m.ChangedFile]()
     first: StoredEntry | None = None
     last: StoredEntry | None = None
     for stored in store.entries(row.session):
@@ -146,7 +148,11 @@ def _facts(store: Store, row: SessionRow) -> SessionFacts:
                 calls[tool] += 1
             case e.ToolEnded() as ended:
                 changes = changes.after(ended, None)
+            case e.Reverted(is_dry_run=False, scope="undo", restored=restored):
+                again = {path: back[path] for path in restored if path in back}
+                changes = replace(changes, files={**changes.files, **again})
             case e.Reverted(is_dry_run=False, restored=restored):
+                back |= {path: changes.files[path] for path in restored if path in changes.files}
                 changes = changes.resumed(restored)
             case _:
                 continue

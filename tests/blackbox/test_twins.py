@@ -54,6 +54,12 @@ def test_two_sessions_are_compared(place: Place, session: str, serve) -> None:
     assert not parted["is_same"]
     for facts, name in zip(parted["facts"], (session, chat.session), strict=True):
         assert (facts["session"], facts["turns"], facts["calls"]) == (name, 1, {"write": 1})
+    made = {"files": {"a.txt": [1, 0]}, "is_blind": False}
+    for way, files in ((), made), (("last",), {**made, "files": {}}), (("undo",), made):
+        if way:
+            assert place.run("sessions", "revert", chat.session, *way).returncode == 0
+        facts = place.data("sessions", "diff", session, chat.session)["facts"][1]
+        assert {**facts, **files} == facts
     fork = place.data("sessions", "diff", session, again)
     assert (fork["common"], fork["is_same"]) == (whole["common"], True)  # it begins with the same
     (place.folder / "a.txt").unlink()
