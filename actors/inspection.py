@@ -222,4 +222,6 @@ def _work(run: RunRecord) -> Iterator[str]:
     """Name the work that a run has open: a step, or an item of it."""
     for attempt in run.open.values():
         step = run.steps[attempt.step]
-        yield f"step {step.id}" + (f" ({step.name(attempt.index)})" if step.is_many else "")
+        name = f"step {step.id}" + (f" ({step.name(attempt.index)})" if step.is_many else "")
+        asked = attempt.asked
+        yield f"an answer to question {asked.question} of {name}" if asked is not None else name

@@ -169,7 +169,7 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
                 gone = "Its turn was cut off: the program that ran it is gone."
                 return gone, _resume(record, is_owned)
             turn = record.turns.get(item.turn) or record.turns.get(record.turn)
-            doing = _doing(turn) if turn else "runs"
+            doing = _doing(record, turn) if turn else "runs"
             return f"It is being answered: turn {item.turn} {doing}.", ""
         case "interrupted":
             turn = record.turns.get(item.turn)
@@ -227,7 +227,7 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
             aside = [other for other in record.queue.superseded() if other.turn == turn.id]
             how = f"`/queue resume {aside[0].number}`" if aside and is_owned else ""
             return f"It enters when turn {turn.id} is resumed.", how or _resume(record, is_owned)
-        doing = f", which {_doing(turn)}" if turn else ""
+        doing = f", which {_doing(record, turn)}" if turn else ""
         return f"It enters turn {item.for_turn} at its next boundary{doing}.", ""
     if item.for_children:
         at_rest = [child for child, place in item.for_children.items() if place == AT_REST]
@@ -246,7 +246,7 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     ahead = waiting.index(item.id) if item.id in waiting else 0
     if (running := record.running) is not None:
         behind = f" and {ahead} more" if ahead else ""
-        text = f"It waits behind turn {running.id}, which {_doing(running)}{behind}."
+        text = f"It waits behind turn {running.id}, which {_doing(record, running)}{behind}."
         how = f"`steersman queue steer {item.number} --session {record.id}` hands it over now"
         return text, how
     return f"It is the next to run{f', after {ahead} more' if ahead else ''}.", ""
@@ -267,7 +267,7 @@ def _steered(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
         return f"{text}; that turn is {turn.state}.", ""
     if not is_owned:
         return f"{text}; that turn was cut off: its program is gone.", _resume(record, is_owned)
-    return f"{text}; that turn {_doing(turn)}.", ""
+    return f"{text}; that turn {_doing(record, turn)}.", ""
 
 
 def _of_interrupt(interrupt: StopRecord, is_owned: bool) -> Outlook:
@@ -289,8 +289,11 @@ def _of_interrupt(interrupt: StopRecord, is_owned: bool) -> Outlook:
             return f"It is {interrupt.state}.{killed}", ""
 
 
-def _doing(turn: TurnRecord) -> str:
+def _doing(record: SessionRecord, turn: TurnRecord) -> str:
+    asked = ", ".join(record.run.questions) if record.run is not None else ""
     match turn.state:
+        case _ if asked and turn.id == record.turn:
+            return f"waits for an answer to question {asked}"
         case "calling":
             return f"waits for the model (step {turn.step})"
         case "acting":

@@ -338,6 +338,9 @@ def test_what_is_said_at_a_question_is_refused_and_decides_nothing(place: Place)
     (place.folder / "ask.toml").write_text(CHOOSING)
     run = place.job("ask.toml")
     sure = run.wait("question")
+    waits = f"waits for an answer to question {sure['id']}"
+    assert waits in place.run("why", run.session, "1").stdout
+    assert waits in place.run("inspect", run.session).stdout
     for text in ("yess", "yes", "I don't know"):
         refused = run.causes(text, "rejected", text=text)
         assert refused["reason"] == "question_open"
