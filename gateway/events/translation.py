@@ -96,8 +96,13 @@ def queue_view(queue: QueueRecord, turn: str, *, is_all: bool = False) -> c.Queu
 
 
 def calls_in(record: SessionRecord, *states: str) -> list[c.ToolCallView]:
-    """List the tool calls of the newest turn that are in one of these states."""
-    return _calls(record, lambda call: call.state in states)
+    """List the tool calls of the newest turn that are in one of these states.
+
+    Those whose subagent goes on with them are left out.
+    """
+    children = record.children.values()
+    theirs = {of.call for of in children if of.is_at_work or of.state == "interrupted"}
+    return _calls(record, lambda call: call.state in states and call.id not in theirs)
 
 
 def _calls(record: SessionRecord, is_meant: Callable[[CallRecord], bool]) -> list[c.ToolCallView]:

@@ -177,7 +177,7 @@ def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) 
     assert not wait_gone([pid, *place.processes()])
     asked = len(server.requests)
     again = place.chat("--yes", "--resume", session)
-    again.wait("recovered")
+    assert again.wait("recovered")["unknown"] == []  # the call of the child goes on with it
     agents = again.ask("/agents")["data"]["agents"]
     assert [(agent["name"], agent["state"]) for agent in agents] == [("kid", "interrupted")]
     assert len(server.requests) == asked
