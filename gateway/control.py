@@ -310,9 +310,8 @@ class Requests:
         item = next((item for item in record.queue.live() if item.number == number), None)
         if item is not None and item.editor == self._key:
             return {"ok": True}
-        why = (
-            "is edited elsewhere" if item is not None and item.editor else "does not wait any more"
-        )
+        is_edited = item is not None and item.editor
+        why = "is being edited" if is_edited else "does not wait any more"
         return {"ok": False, "reason": f"#{number} {why}"}
 
     def _list(self) -> list[dict[str, str]]:
