@@ -102,7 +102,7 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
 
 
 def done_by_another(event: Event) -> str:
-    """Say what a command of another one did that is seen here: to work, to a goal, to the queue."""
+    """Say what a command of another one did that matters here: to work, goal, queue and settings."""
     if event["type"] != "result" or not event["ok"]:
         return ""
     name, data, text = event["name"], event["data"], event["text"]
@@ -115,8 +115,8 @@ def done_by_another(event: Event) -> str:
             text = "another terminal or program asked for this revert."
         case "edit-last" if "left" in data:
             is_told, text = True, f"another session takes this one's place. {text}"
-        case "busy":
-            is_told = "mode" in data
+        case "busy" | "mode" | "model" | "hold" | "permissions":
+            is_told = text.startswith(_SETS) or text.endswith(" ended.")
         case _ if name.startswith("goal"):
             is_told = "ok" in data and data.get("state") == "active"
         case "queue" if text.startswith("Added #"):
@@ -130,6 +130,15 @@ def done_by_another(event: Event) -> str:
     return f"Elsewhere: {text}" if is_told else ""
 
 
+_SETS = (
+    "A message during a turn now",
+    "Mode ",
+    "From the next call on",
+    "Held for the rest",
+    "Allowed for the rest",
+    "Asked about again",
+)
+"""Beginnings of what a command says that has changed a setting; one that shows it says something else."""
 _CHANGES_OF_QUEUE = {"position", "turn", "when", "children", "runs", "auto_queue"}
 """What the data of a command has that has changed the queue; that of a look and of a hold does not."""
 

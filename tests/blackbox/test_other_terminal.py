@@ -12,6 +12,8 @@ from support.driver import Gate, Place, finish
 from support.model_server import Status, Text, shell
 from support.patience import seconds
 
+from steersman.cli.talk import done_by_another
+
 
 def listed(place: Place, *arguments: str) -> dict[str, Any]:
     """Return what `queue list --json` says."""
@@ -295,3 +297,27 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     assert (told["ok"], "/new starts another" in told["text"]) == (False, True)
     assert chat.ask("/new")["ok"]
     chat.completes("hello!")
+
+
+@pytest.mark.parametrize(
+    ("command", "shows", "says"),
+    [
+        ("busy interrupt", "busy", "A message during a turn now follows `interrupt`."),
+        ("mode plan", "mode", "Mode plan: "),
+        ("hold write", "holds", "Held for the rest of this session: write "),
+        ("hold off", "holds", "1 hold ended."),
+        ("permissions allow shell rm *", "permissions", "Allowed for the rest of this session: "),
+        ("permissions forget 1", "permissions", "Asked about again: "),
+    ],
+)
+def test_a_setting_that_another_changed_is_told(
+    place: Place, command: str, shows: str, says: str
+) -> None:
+    """Else the next line does something else than before; a look at it is not."""
+    chat = place.chat()
+    chat.ask("/hold write")
+    chat.ask("/permissions allow shell git *")
+    for text, begin in ((f"/{command}", f"Elsewhere: {says}"), (f"/{shows}", "")):
+        told = done_by_another(chat.causes(text, "result"))
+        assert told.startswith(begin)
+        assert bool(told) is bool(begin)
