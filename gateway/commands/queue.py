@@ -52,7 +52,9 @@ def list_queue(
     lines = [item_line(item) for item in items]
     waiting = [item for item in items if item["state"] not in ("running", "offered")]
     held = [item for item in waiting if _is_held(item)]
-    if data["state"] == "held" or held:  # one that came after the queue was held runs by itself
+    is_held = data["state"] == "held" and waiting
+    if is_held or any(item["state"] in ("pending", "interrupted") for item in held):
+        # one that came after the queue was held runs by itself
         numbers = ", ".join(f"#{item['number']}" for item in held)
         which = f": {numbers}" if len(held) < len(waiting) else ""
         lines.append(f"Held{which}. /queue resume runs {runs_text(data.get('again'))}.")
