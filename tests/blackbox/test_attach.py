@@ -4,14 +4,13 @@ import json
 import os
 import signal
 import sys
+from getpass import getuser
 from pathlib import Path
 
 import pytest
 from support.driver import Chat, Gate, Place
 from support.executed import executed
 from support.model_server import Hang, Text, Tools
-
-from steersman.workflows.paths import login_name
 
 
 def attached(place: Place, *arguments: str) -> Chat:
@@ -67,7 +66,7 @@ def test_who_is_attached_goes_on_with_the_program(place: Place, serve) -> None:
         here = one.causes(f"/edit-last colour {number}?", "session_started")["session"]
         assert other.wait("session_started")["session"] == here
         if one is ann:  # the other one has not seen what she typed
-            told = f"{login_name()}: colour {number}?"
+            told = f"{getuser()}: colour {number}?"
             assert chat.wait("notice", text=told)["session"] == here
         assert chat.wait("turn_ended")["session"] == here
     ann.causes("and the sea?", "turn_started")

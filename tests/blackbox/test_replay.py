@@ -5,14 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.driver import COMMAND, Gate, Place
 from support.model_server import Text, Tools
-
-from steersman.workflows.paths import login_name
 
 STRACE = shutil.which("strace")
 LIST = {"tool": "list", "arguments": {}}
@@ -148,7 +147,7 @@ def test_whose_session_it_is_is_known_from_the_record(place: Place, serve: Any) 
     server = serve(Text("Hello.", times=0))
     chat = place.chat()
     chat.wait("session_started")
-    for user in (login_name(), "ann"):
+    for user in (getuser(), "ann"):
         other = place.attach("last", "--user", user)
         other.wait("session_started")
         other.causes("good morning", "turn_ended", status="completed")
