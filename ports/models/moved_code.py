@@ -23,7 +23,7 @@ _MOVED = lazy_pattern(
     r"[`'\"]?(?P<new>[\w./-]{1,60}\.py)\b[`'\"]?(?:,? and import it)?"
 )
 _MOVES = lazy_pattern(r"(?i)\b(move|extract|pull|split)\b")
-_EMPTY = re.compile(r"[ \t]*<(style|script)>\s*</\1>\n?")
+_EMPTY = re.compile(r"(?<![ \t])[ \t]*<(style|script)>\s*</\1>\n?")
 _LEAST = 2  # lines of a part
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Import = ast.Import | ast.ImportFrom
