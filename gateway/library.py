@@ -54,7 +54,7 @@ from .reach import SessionReach
 from .running import RunPlan, read_run, start_run
 from .session_info import SessionInfo, listed
 from .speaker import spoken_by
-from .wording.acknowledgement import REJECTIONS
+from .wording.acknowledgement import not_accepted
 
 if TYPE_CHECKING:
     from .client import SessionClient
@@ -80,8 +80,7 @@ class Rejected(SteersmanError):
     """A message was not accepted, and nothing of it is kept; `reason` says why in a word."""
 
     def __init__(self, reason: str, hint: str = "") -> None:
-        why = REJECTIONS.get(reason, reason)
-        super().__init__(f"the message was not accepted: {why}", hint)
+        super().__init__(not_accepted(reason), hint)
         self.reason = reason
 
 

@@ -28,6 +28,7 @@ from ..commands.registry import call
 from ..events.contract import AcceptedEvent, ReceiptEvent, ResultEvent
 from ..follow import Batch
 from ..session_info import SessionInfo
+from ..wording.acknowledgement import not_accepted
 from . import answers
 from . import requests as ask
 from .access import Access, Door, Scope
@@ -51,11 +52,11 @@ Receipt = AcceptedEvent | ResultEvent
 
 
 class RequestRefused(Exception):
-    """The session refuses a request: `reason`, what to do next, and the receipt of a message."""
+    """The session refuses a request: why, what to do next, and the receipt of a message."""
 
-    def __init__(self, reason: str, hint: str = "", **more: Any) -> None:
-        super().__init__(reason)
-        self.answer = problem(409, reason, hint, **more)
+    def __init__(self, why: str, hint: str = "", **more: Any) -> None:
+        super().__init__(why)
+        self.answer = problem(409, why, hint, **more)
 
 
 class Entry(NamedTuple):
@@ -280,7 +281,9 @@ class Api:
         given = {**params, **sender}
         receipt: ReceiptEvent = await self._desk.call(session, method, given, editor)
         if receipt["type"] == "rejected":
-            raise RequestRefused(receipt["reason"], receipt.get("hint", ""), receipt=receipt)
+            raise RequestRefused(
+                not_accepted(receipt["reason"]), receipt.get("hint", ""), receipt=receipt
+            )
         if receipt["type"] == "result" and not receipt["ok"]:
             raise RequestRefused(receipt["text"] or "refused", receipt=receipt)
         return receipt

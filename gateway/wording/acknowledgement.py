@@ -202,6 +202,11 @@ REJECTIONS: dict[str, str] = {
 """Why a message was not accepted, as people read it, by the `reason` of a `rejected` event."""
 
 
+def not_accepted(reason: str) -> str:
+    """Say that a message was not accepted, and why."""
+    return f"the message was not accepted: {REJECTIONS.get(reason, reason)}"
+
+
 def discarding(session: str, result: str) -> str:
     """Say what becomes of messages that wait in a run that has succeeded or was reverted."""
     how = "was" if result == REVERTED else "has"

@@ -604,6 +604,9 @@ def test_a_steps_question_takes_its_own_answers(place: Place, serve, served: Sta
         refused = web.ask("POST", f"{place_of}/{paint['id']}", {"choice": wrong})
         assert refused.status == 409, refused
         assert "there are: dark red, blue" in refused.data["detail"]
+    said = web.ask("POST", f"sessions/{session}/messages", {"text": "red"})
+    expected = (409, "the message was not accepted: a step asks something", "question_open")
+    assert (said.status, said.data["detail"], said.data["receipt"]["reason"]) == expected
     given = web.ask("POST", f"{place_of}/{paint['id']}", {"choice": "dark red"})
     assert (given.status, given.data["data"]["choice"]) == (200, "dark red")
     name = run.wait("question")
