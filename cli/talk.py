@@ -103,44 +103,8 @@ def is_of_another(event: Event, own_key: str | None) -> bool:
 
 def done_by_another(event: Event) -> str:
     """Say what a command of another one did that matters here: to work, goal, queue and settings."""
-    if event["type"] != "result" or not event["ok"]:
-        return ""
-    name, data, text = event["name"], event["data"], event["text"]
-    match name:
-        case "stop":
-            is_told = bool(data.get("interrupted") or data.get("children"))
-        case "revert":
-            is_named = bool(sender(data.get("user") or ""))  # the revert itself says by whom
-            is_told = bool(data.get("restored")) and not (data["dry_run"] or is_named)
-            text = "another terminal or program asked for this revert."
-        case "edit-last" if "left" in data:
-            is_told, text = True, f"another session takes this one's place. {text}"
-        case "busy" | "mode" | "model" | "hold" | "permissions":
-            is_told = text.startswith(_SETS) or text.endswith(" ended.")
-        case _ if name.startswith("goal"):
-            is_told = "ok" in data and data.get("state") == "active"
-        case "queue" if text.startswith("Added #"):
-            is_told, text = True, f"#{data['number']}: {data['text']}"
-        case "queue":
-            changes = {key for key, value in data.items() if value not in (None, [])}
-            is_told = bool(data.get("restored") or changes & _CHANGES_OF_QUEUE)
-            is_told |= " reads now: " in text or text.startswith(("Removed", "Discarded"))
-        case _:
-            is_told = name == "edit-last" and " reads now: " in text
-    return f"Elsewhere: {text}" if is_told else ""
-
-
-_SETS = (
-    "A message during a turn now",
-    "Mode ",
-    "From the next call on",
-    "Held for the rest",
-    "Allowed for the rest",
-    "Asked about again",
-)
-"""Beginnings of what a command says that has changed a setting; one that shows it says something else."""
-_CHANGES_OF_QUEUE = {"position", "turn", "when", "children", "runs", "auto_queue"}
-"""What the data of a command has that has changed the queue; that of a look and of a hold does not."""
+    news = event.get("news") if event["type"] == "result" else None
+    return f"Elsewhere: {news}" if news else ""
 
 
 class HeldNotice:

@@ -123,6 +123,8 @@ def obey(client: SessionClient, name: str, call: CommandCall | UsageError, clien
         data=reply.data,
         text=reply.text,
     )
+    if reply.ok and reply.news:
+        result["news"] = reply.news
     client.publisher.publish(result)
     return reply
 

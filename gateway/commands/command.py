@@ -72,12 +72,14 @@ GROUPS: dict[Group, str] = {
 class Reply(Value):
     """The reply of a command: `data` for programs, `text` for people.
 
+    `news` is what others who follow the session read, if the command changed something of theirs.
     `leaves`: the interface in which the command was typed ends.
     """
 
     ok: bool = True
     data: dict[str, Any] = field(default_factory=dict[str, Any])
     text: str = ""
+    news: str = ""
     leaves: bool = False
 
 

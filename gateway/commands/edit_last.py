@@ -72,7 +72,7 @@ def edit_last(
         edited = edit_queue.function(client, last.number, text)
         if is_reverting and edited.ok:
             unread = f"Nothing to restore: no agent has read #{last.number} yet."
-            return Reply(data=edited.data, text=f"{edited.text}\n{unread}")
+            return replace(edited, text=f"{edited.text}\n{unread}")
         return edited
     try:
         entered = _entered(client, record, last)
@@ -168,7 +168,8 @@ def _send_again(
     data: dict[str, Any] = {"id": item.id, "number": item.number, "text": text, "moved": moved}
     data["reverted"] = files.data or None
     left = "" if is_reverting else files.text  # the `reverted` event says what was restored
-    return Reply(data=data, text="\n".join(filter(None, [left, came, back])))
+    told = "\n".join(filter(None, [left, came, back]))
+    return Reply(data=data, text=told, news=f"another session takes this one's place. {told}")
 
 
 def _left(client: SessionClient, record: SessionRecord, turn: str) -> Reply:

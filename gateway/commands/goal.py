@@ -130,7 +130,7 @@ def _change(client: SessionClient, order: m.ChangeGoal, text: str) -> Reply:
         text = f"{text}: {most} more turns, {used} taken before."
     if order.op == "clear" and data["next"]:
         text += f" {len(data['next'])} in line: /goal resume begins the next."
-    return Reply(data=data, text=text)
+    return Reply(data=data, text=text, news=text if data["state"] == "active" else "")
 
 
 def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Reply:
@@ -149,7 +149,8 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
     data = {**_view(client), **answer}
     if "place" in answer:
         text = f"In line as number {answer['place']}: {order.text[:SHOWN]}"
-        return Reply(data=data, text=f"{text}\nBut {fault}." if fault else text)
+        text = f"{text}\nBut {fault}." if fault else text
+        return Reply(data=data, text=text, news=text)
     replaced = answer.get("replaced")
     instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
     text = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
@@ -160,7 +161,7 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
     elif data["state"] == "paused":
         there = f"`steersman chat --resume {client.session}`"
         text += f"\nIt is paused: {data['detail']}; {there} opens it, and /goal resume begins."
-    return Reply(data=data, text=text)
+    return Reply(data=data, text=text, news=text if data["state"] == "active" else "")
 
 
 def _gate_fault(client: SessionClient, gates: Sequence[Sequence[str]]) -> str:

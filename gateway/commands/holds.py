@@ -47,7 +47,7 @@ def hold(
     if tool == "off":
         client.ask(m.PolicyChange(holds=()))
         text = f"{counted(len(chosen), 'hold')} ended." if chosen else "This session held nothing."
-        return Reply(data={"holds": []}, text=text)
+        return Reply(data={"holds": []}, text=text, news=text if chosen else "")
     known = tuple(schema.name for schema in client.describe().tools)
     if not is_rule_tool(tool, (*client.host.config.tool_names, *known)):
         return Reply(ok=False, text=f"There is no tool `{tool}`; there are {', '.join(known)}.")
@@ -56,4 +56,5 @@ def hold(
     others = tuple(one for one in chosen if one != (tool, match))
     answer = client.ask(m.PolicyChange(holds=(*others, (tool, match))))
     text = f"Held for the rest of this session: {tool} {shlex.quote(match)}."
-    return Reply(ok=bool(answer.get("ok", True)), data={"tool": tool, "match": match}, text=text)
+    data = {"tool": tool, "match": match}
+    return Reply(ok=bool(answer.get("ok", True)), data=data, text=text, news=text)

@@ -33,7 +33,7 @@ def mode(
     answer = client.ask(m.PolicyChange(mode=mode))
     is_ok = bool(answer.get("ok", True))
     text = f"Mode {mode}: {MODES[mode]}." if is_ok else str(answer.get("reason"))
-    return Reply(ok=is_ok, data={**answer, "mode": mode}, text=text)
+    return Reply(ok=is_ok, data={**answer, "mode": mode}, text=text, news=text)
 
 
 @command(
@@ -69,4 +69,5 @@ def model(
     client.host.runtime.change_model(client.session, profile)
     line = choice.line.removesuffix(f": {choice.why}") if choice is not None else f"model {name}"
     told = f"\n{REFIT.format(name)}" if profile.is_refit else ""
-    return Reply(data={"ok": True, "model": name}, text=f"From the next call on: {line}.{told}")
+    text = f"From the next call on: {line}.{told}"
+    return Reply(data={"ok": True, "model": name}, text=text, news=text)

@@ -61,7 +61,8 @@ def allow(
     match = pattern[1:-1] if is_quoted else pattern
     answer = client.ask(m.Allow(tool=tool, pattern=match))
     text = f"Allowed for the rest of this session: {tool} {shlex.quote(match)}."
-    return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=text)
+    data = {"tool": tool, "match": match}
+    return Reply(ok=bool(answer.get("ok")), data=data, text=text, news=text)
 
 
 @permissions.verb("forget", "Ask again about what was allowed.")
@@ -80,9 +81,8 @@ def forget(
     rule = allowed[number - 1]
     answer = client.ask(m.Allow(tool=rule.tool, pattern=rule.match, is_given=False))
     text = f"Asked about again: {rule.tool} {shlex.quote(rule.match)}."
-    return Reply(
-        ok=bool(answer.get("ok")), data={"tool": rule.tool, "match": rule.match}, text=text
-    )
+    data = {"tool": rule.tool, "match": rule.match}
+    return Reply(ok=bool(answer.get("ok")), data=data, text=text, news=text)
 
 
 def _tools(client: SessionClient) -> tuple[str, ...]:

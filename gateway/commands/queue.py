@@ -84,7 +84,8 @@ def add_to_queue(
     if item is None:
         return _not_added(client, text)
     data: dict[str, Any] = {"ok": True, "id": item.id, "number": item.number, "text": text}
-    return Reply(data=data, text=f"Added #{item.number}.{saved_queue.waits_here(client)}")
+    added = f"Added #{item.number}.{saved_queue.waits_here(client)}"
+    return Reply(data=data, text=added, news=f"#{item.number}: {text}")
 
 
 def _not_added(client: SessionClient, text: str) -> Reply:
@@ -193,9 +194,9 @@ def clear_queue(client: SessionClient) -> Reply:
     gone = set[int](answer.get("withdrawn", ()))
     counts = (("waiting", len(gone - begun)), ("interrupted", len(gone & begun)))
     told = ", ".join(f"{count} {what}" for what, count in counts if count)
-    return _reply(
-        answer, removed_text(f"Removed: {told}.", before, gone) if told else "Nothing waits."
-    )
+    if not told:
+        return _reply(answer, "Nothing waits.", is_news=False)
+    return _reply(answer, removed_text(f"Removed: {told}.", before, gone))
 
 
 @queue.verb("steer", "Hand a waiting message to the running turn, or to a subagent.")
@@ -242,10 +243,10 @@ def hold_queue(client: SessionClient) -> Reply:
     """
     answer = client.ask(m.QueueChange(op="hold"))
     if answer.get("state") != "held":
-        return _reply(answer, "Nothing waits: there is nothing to hold.")
+        return _reply(answer, "Nothing waits: there is nothing to hold.", is_news=False)
     queue = client.queue()
     held = sum(bool(item.get("held")) for item in queue["items"])
-    return _reply(answer, held_text(held, queue.get("again")))
+    return _reply(answer, held_text(held, queue.get("again")), is_news=False)  # an event tells it
 
 
 @queue.verb("resume", "Run what is held: this message first, or a session's queue.")
@@ -281,7 +282,7 @@ def resume_queue(
         offered = saved_queue.offered_lines(list(items.values()))
         nothing = "The queue is not held." if waits else f"Nothing waits.{kept}"
         nothing = "\n".join(offered) or nothing
-        return _reply(answer, f"{going or nothing} {again}".rstrip())
+        return _reply(answer, f"{going or nothing} {again}".rstrip(), is_news=bool(going))
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
     then = f"Processing #{answer['number']}{where}..."
@@ -321,10 +322,11 @@ def _auto_queue(client: SessionClient, is_on: bool) -> Reply:
     return _reply({**answer, "auto_queue": is_on}, text)
 
 
-def _reply(answer: dict[str, Any], text: str) -> Reply:
-    """Return a reply with this text, or with the reason of a refusal."""
-    is_ok = bool(answer.get("ok", True))
+def _reply(answer: dict[str, Any], text: str, *, is_news: bool = True) -> Reply:
+    """Return a reply with this text, or with the reason of a refusal; `is_news`: others read it, too."""
+    if answer.get("ok", True):
+        return Reply(data=answer, text=text, news=text if is_news else "")
     why = str(answer.get("reason", "refused"))
     is_word = why.partition(" ")[0].isalpha()  # and no id of a session
     reason = f"{why[:1].upper()}{why[1:]}" if is_word else why
-    return Reply(ok=is_ok, data=answer, text=text if is_ok else reason)
+    return Reply(ok=False, data=answer, text=reason)

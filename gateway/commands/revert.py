@@ -19,6 +19,7 @@ from ...machines.errors import UnknownSession
 from ...workspace.workspace import FileChange
 from ..client import SessionClient
 from ..wording.acknowledgement import path_names, reverted_text
+from ..wording.formats import sender
 from .command import Argument, Reply, command
 
 REVERT_TIMEOUT = 600.0
@@ -101,7 +102,10 @@ def revert(
     is_empty = not (data.get("restored") or data.get("kept") or data.get("turns"))
     if (is_empty or not record.turns) and (before := _before(client, record, scope)):
         client.publisher.notice(before)
-    return Reply(ok=bool(data["ok"]), data=data, text=text)
+    is_named = bool(sender(data.get("user") or ""))  # the revert itself says by whom
+    is_news = bool(data.get("restored")) and not (is_dry_run or is_named)
+    news = "another terminal or program asked for this revert." if is_news else ""
+    return Reply(ok=bool(data["ok"]), data=data, text=text, news=news)
 
 
 def _outcome(client: SessionClient, name: str) -> dict[str, Any]:

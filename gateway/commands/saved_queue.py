@@ -104,10 +104,8 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     count = answer.get("restored") or brought.data["restored"]
     first, after = answer.get("number"), answer.get("after")
     then = f"They run after #{after}." if after else f"Processing #{first}..."
-    return Reply(
-        data={**brought.data, **answer, "restored": count},
-        text=f"Restored {counted(count, 'item')}. {then}",
-    )
+    text = f"Restored {counted(count, 'item')}. {then}"
+    return Reply(data={**brought.data, **answer, "restored": count}, text=text, news=text)
 
 
 @command(
@@ -135,7 +133,8 @@ def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     nothing = f"Nothing is saved here.{kept_elsewhere(client, 'discard', 'deletes')}"
     text = f"Discarded {' and '.join(what)}." if what else nothing
     text = removed_text(text, before, gone)
-    return Reply(data={"withdrawn": gone} | ({"children": names} if names else {}), text=text)
+    data = {"withdrawn": gone} | ({"children": names} if names else {})
+    return Reply(data=data, text=text, news=text if what else "")
 
 
 @command("queue export", "queue", "Write the queue to a TOML file.")
@@ -202,7 +201,8 @@ def _take_in(
     steers = [f"#{number}" for number, item in pairs if item.is_steer]
     was = f" {', '.join(steers)} steered a turn that is not here: now messages." if steers else ""
     waits = (waits_here(client) if found else "") or held
-    return Reply(data=data, text=f"{done} {counted(len(found), 'item')}.{was}{waits}")
+    text = f"{done} {counted(len(found), 'item')}.{was}{waits}"
+    return Reply(data=data, text=text, news=text if found else "")
 
 
 def waits_here(client: SessionClient) -> str:
@@ -408,7 +408,8 @@ def move_here(
                     client.ask(m.QueueChange(op="withdraw", number=item["number"]))
                 ask(m.QueueChange(op="clear", moved_to=client.session))
             if taken.ok and replaced:
-                return replace(taken, text=f"{taken.text} Removed: {_brief(replaced)}.")
+                text = f"{taken.text} Removed: {_brief(replaced)}."
+                return replace(taken, text=text, news=text)
             return taken
     except SteersmanError as error:
         return _refused(error)

@@ -56,7 +56,7 @@ def stop(
     elif text:
         said += f" `{text}` was not sent: /stop takes no message."
         answer = {**answer, "unsent": text}
-    return Reply(data=answer, text=said)
+    return Reply(data=answer, text=said, news=said if answer.get("interrupted") or children else "")
 
 
 @command(
@@ -155,7 +155,7 @@ def busy(
     is_ok = bool(answer.get("ok", True))
     text = f"A message during a turn now follows `{mode}`."
     data = {**answer, "busy_input_mode": mode}
-    return Reply(ok=is_ok, data=data, text=text if is_ok else str(answer.get("reason")))
+    return Reply(ok=is_ok, data=data, text=text if is_ok else str(answer.get("reason")), news=text)
 
 
 @command("undo", "talk", "Queue the last message instead.", is_shared=True)

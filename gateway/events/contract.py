@@ -416,6 +416,7 @@ class ResultEvent(Stamp):
     ok: bool  # whether it was carried out
     data: dict[str, Any]  # what the command prints with `--json`
     text: str  # the answer in words
+    news: NotRequired[str]  # what others who follow the session need to know of it
 
 
 class SteeredEvent(Stamp):

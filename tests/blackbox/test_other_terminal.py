@@ -321,3 +321,44 @@ def test_a_setting_that_another_changed_is_told(
         told = done_by_another(chat.causes(text, "result"))
         assert told.startswith(begin)
         assert bool(told) is bool(begin)
+
+
+def test_what_another_did_to_work_and_queue_is_told(place: Place, serve, gate: Gate) -> None:
+    """Else the work seems to begin and end by itself; a look, and what had no effect, are no news."""
+    serve(shell(f"echo x > made; {gate.command}"), Text("Done.", times=0))
+    chat = place.at_work(gate, "first")
+    steps = [
+        ("/queue", ""),
+        ("/queue add one", "#2: one"),
+        ("/queue edit 2 two", "#2 reads now: two"),
+        ("/queue add three", "#3: three"),
+        ("/queue move 3 1", "#3 is at position 1."),
+        ("/queue pop 3", "Removed: #3."),
+        ("/queue steer 2", "#2 goes to the running turn at its next boundary."),
+        ("/queue off", "Auto-queue is off: "),
+        ("/goal", ""),
+        ("/goal next x", "Goal set, at most "),
+        ("/stop", "Stopping turn t1."),
+        ("/stop", ""),
+        ("/revert --dry-run", ""),
+        ("/revert", "another terminal or program asked for this revert."),
+        ("/queue clear", "Removed: "),
+        ("/queue clear", ""),
+    ]
+    told = [done_by_another(chat.causes(step, "result")) for step, _ in steps]
+    expected = [f"Elsewhere: {news}" if news else "" for _, news in steps]
+    begins = [
+        line[: len(news)] if news else line for line, news in zip(told, expected, strict=True)
+    ]
+    assert begins == expected
+
+
+def test_who_joins_is_told_what_was_chosen_before(place: Place, serve) -> None:
+    """The next line does something else than by the configuration, and the joiner was not there."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    for command in ("/busy queue", "/hold write", "/permissions allow shell git *"):
+        chat.ask(command)
+    told = place.attach("last").wait("notice")["text"]
+    chosen = "busy mode `queue`; held: write '*'; not asked about: shell 'git *'"
+    assert told == f"Chosen in this session: {chosen}."

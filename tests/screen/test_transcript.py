@@ -11,7 +11,7 @@ from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.screen import Screen
 from steersman.cli.screen.terminal import Canvas, SteadyOutput
 from steersman.cli.screen.transcript import Transcript, running_row
-from steersman.cli.talk import StartedTurns, done_by_another, is_of_another
+from steersman.cli.talk import StartedTurns, is_of_another
 
 
 def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:
@@ -95,41 +95,6 @@ def test_what_another_terminal_asked_is_not_shown(own: str, key: str, is_hidden:
     result: Any = {"type": "result", "client_id": key}
     assert is_of_another(result, own) == is_hidden
     assert not is_of_another(JOINED, own)  # type: ignore[arg-type]
-
-
-def test_a_goal_that_another_terminal_set_is_told() -> None:
-    """The agent begins to work at it; looking at a goal is of nobody else's interest."""
-    told: Any = {"type": "result", "name": "goal", "ok": True, "text": "Goal set: x\nMore."}
-    assert done_by_another({**told, "data": {"ok": True, "state": "active"}}) == (
-        "Elsewhere: Goal set: x\nMore."
-    )
-    for data in ({"state": "active"}, {"ok": True, "state": "paused"}):
-        assert not done_by_another({**told, "data": data})
-    edit = {**told, "name": "queue", "text": "#2 reads now: x", "data": {"ok": True, "text": "x"}}
-    assert done_by_another(edit) == "Elsewhere: #2 reads now: x"
-    added = {**edit, "text": "Added #2.", "data": {"ok": True, "number": 2, "text": "x"}}
-    assert done_by_another(added) == "Elsewhere: #2: x"
-    steer = {**edit, "text": "#2 goes to the running turn.", "data": {"ok": True, "turn": "t1"}}
-    assert done_by_another(steer) == "Elsewhere: #2 goes to the running turn."
-    resumed = {**edit, "text": "#1 runs after #2.", "data": {"ok": True, "restored": 1}}
-    assert done_by_another(resumed) == "Elsewhere: #1 runs after #2."
-    assert not done_by_another({**resumed, "data": {"items": []}})
-    assert not done_by_another({**told, "name": "mode", "data": {"ok": True}})
-
-
-def test_whoever_stops_or_reverts_elsewhere_is_told() -> None:
-    """Else the work seems to end by itself; what had no effect is of nobody else's interest."""
-    stop: Any = {"type": "result", "name": "stop", "ok": True, "text": "Stopping turn t1."}
-    assert (
-        done_by_another({**stop, "data": {"interrupted": "t1"}}) == "Elsewhere: Stopping turn t1."
-    )
-    assert not done_by_another({**stop, "data": {"reason": "nothing runs"}})
-    revert: Any = {"type": "result", "name": "revert", "ok": True, "text": "Reverted 2 files."}
-    told = "Elsewhere: another terminal or program asked for this revert."
-    assert done_by_another({**revert, "data": {"restored": ["a", "b"], "dry_run": False}}) == told
-    assert not done_by_another({**revert, "data": {"restored": ["a"], "dry_run": True}})
-    named = {"restored": ["a"], "dry_run": False, "user": "ann"}
-    assert not done_by_another({**revert, "data": named})
 
 
 def test_a_call_runs_for_whole_seconds() -> None:

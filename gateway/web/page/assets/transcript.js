@@ -448,7 +448,7 @@ export class Transcript {
   }
 
   on_result(event) {
-    if (!this.listener.isMine?.(event.client_id)) return;
+    if (!this.listener.isMine?.(event.client_id)) return void (event.news && this.note(event, `Elsewhere: ${event.news}`));
     this.endLive();
     this.speaker = "";
     this.append(el(`article.entry.result${event.ok ? "" : ".is-bad"}`, { "aria-label": `Result of /${event.name}` },
