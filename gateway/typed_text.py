@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ..machines import protocol as m
 from ..machines.classification import TYPES, Classification, Keywords, classify
 from ..machines.disposition import Intent
@@ -28,6 +30,8 @@ _NO_ANSWERS = {
     Intent.EXPLICIT_STEER,
     Intent.EXPLICIT_INTERRUPT,
 }
+_WITH_WORDS = ("talk", "goal")
+"""Groups of commands whose text a person wrote for an agent: it is given back where one is refused."""
 
 
 class CommandNames(Container[str]):
@@ -154,4 +158,7 @@ def _reply(client: SessionClient, call: CommandCall) -> Reply:
         reply = Reply(ok=False, text=over)
     if not is_urgent:
         client.settle()  # what it changed is on disk before anybody reads that it is
+    said = call.arguments.get("text") if call.command.group in _WITH_WORDS else ""
+    if said and not reply.ok and said not in reply.text:
+        reply = replace(reply, text=f"{reply.text}\nYour text: {said}")
     return reply

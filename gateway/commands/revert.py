@@ -63,12 +63,13 @@ def revert(
         scope, since, rest = "undo", "", ()
     elif what[:1] == ("last",):
         scope, rest = "last", what[1:]
+    if rest:
+        usage = f"{_way(client)} {revert.usage}"
+        return Reply(ok=False, text=f"`{rest[0]}` makes no sense here: {usage}")
     try:
-        if rest:
-            raise ValueError(f"`{rest[0]}` makes no sense here")
         turn = _turn(client, since) if since else ""
     except ValueError as error:
-        return Reply(ok=False, text=f"{str(error).rstrip('.')}: /revert {revert.usage}")
+        return Reply(ok=False, text=f"{error}.")
     order = m.Revert(
         scope=scope,
         since=turn,

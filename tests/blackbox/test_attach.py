@@ -159,7 +159,8 @@ def test_words_that_another_person_replaced_are_theirs(place: Place, serve, gate
     why = place.run("why", "last", "2").stdout
     assert ', as "paint it red"' in why
     assert 'edited: "paint it green"' in why
-    assert bob.ask("/edit-last paint nothing")["text"].endswith("there is no message of yours yet.")
+    told = bob.ask("/edit-last paint nothing")["text"]
+    assert told.endswith("there is no message of yours yet.\nYour text: paint nothing")
     gate.open()
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
