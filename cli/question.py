@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..gateway.commands.permissions import allow
 from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
 from ..gateway.interface import ChatSession
-from ..gateway.wording.formats import form_lines
+from ..gateway.wording.formats import form_lines, shortened
 from ..gateway.wording.terminal import exposed
 from ..machines.form import fields_of
 from ..machines.value import Value
@@ -121,7 +121,7 @@ _ELSEWHERE = {
     "change": "`{}` was let run with other arguments{}.",
     "answer": "A person answered in place of `{}`{}.",
     "allow": "`{}` was allowed once{}.",
-    "always": "`{}` was allowed for this session{}.",
+    "always": "`{}` was allowed for this session{}: /permissions says how much else.",
     "deny": "`{}` was denied{}.",
 }
 """Reports of answers by another terminal or program, by `/answer`, or by a setting that decides now."""
@@ -179,6 +179,9 @@ class Questions:
             reports, asker = _OF_FORM, asked["arguments"].get("server", "")
         else:
             reports, asker = _ELSEWHERE, asked["tool"]
+            if asked["kind"] != "ask":
+                first = next(argument_lines(asked["arguments"]), "")
+                asker = f"{asker} {shortened(' '.join(first.split()))}".rstrip()
         who = exposed(event.get("user", "") or event.get("rule", ""))
         by = f" by {who}" if who else ""
         if not who and reports is _ELSEWHERE and event["choice"] in ("allow", "always", "deny"):

@@ -61,9 +61,13 @@ def test_keys_and_words_answer_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "report"),
     [
-        ("allow", "`shell` was allowed once, not by an answer here."),
-        ("always", "`shell` was allowed for this session, not by an answer here."),
-        ("deny", "`shell` was denied, not by an answer here."),
+        ("allow", "`shell git status -s` was allowed once, not by an answer here."),
+        (
+            "always",
+            "`shell git status -s` was allowed for this session, not by an answer here: "
+            "/permissions says how much else.",
+        ),
+        ("deny", "`shell git status -s` was denied, not by an answer here."),
         ("withdrawn", ""),
     ],
 )
