@@ -159,7 +159,7 @@ def run_on(session: str, call: CommandCall, *, as_json: bool) -> int:
         data: Mapping[str, Any] = receipt["data"] or {}
         if (saved := data.get("session", row.session)) in (None, row.session):
             say_which(session, row)
-        else:
+        elif saved not in receipt["text"]:
             warn(f"Of session {saved}, whose queue is saved:")
     return show_receipt(receipt, as_json=as_json)
 

@@ -170,7 +170,8 @@ def _queue(data: dict[str, Any]) -> Branch:
                 :_TEXT
             ]
             + progress_text(item.get("progress"))
-            + (f"  from {user}" if (user := item["said"].get("user")) else ""),
+            + (f"  from {user}" if (user := item["said"].get("user")) else "")
+            + ("  being edited" if item.get("editor") else ""),
         )
         for item in live
     ]

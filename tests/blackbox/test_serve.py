@@ -707,6 +707,7 @@ def test_a_message_that_is_edited_does_not_start(
 
     assert [edit(2, "a"), edit(2, "a"), edit(3, "b")] == [200, 200, 200]
     assert [edit(2, "b"), edit(1, "c"), edit(9, "c")] == [409, 409, 409]
+    assert place.run("inspect", session).stdout.count("being edited") == 1
     assert edited() == [2]  # the editor `b` wanted another message instead, and has none now
     assert edit(3, "b") == 200
     gate.open()
