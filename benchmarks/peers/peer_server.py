@@ -30,6 +30,7 @@ _SHELLS = (
 )
 _ORDER = re.compile(r"(RUN|STREAM|CALLS)\[([^\]]*)\]")
 _RATE = 200  # words of a stream a second
+_LONGEST = 600  # seconds that a command may run; some shell tools count milliseconds
 
 
 @dataclass
@@ -200,8 +201,10 @@ def shell_call(asked: Asked, command: str) -> tuple[str, dict[str, Any]]:
         arguments: dict[str, Any] = {key: ["bash", "-c", command] if is_list else command}
         for other in schema.get("required", ()):
             arguments.setdefault(other, "run")
-        if "timeout" in known and known["timeout"].get("type") in ("number", "integer"):
-            arguments["timeout"] = 600_000 if name == "Bash" or name == "bash" else 600
+        limit = known.get("timeout", {})
+        if limit.get("type") in ("number", "integer"):
+            is_short = name in ("Bash", "bash") or "millisecond" in limit.get("description", "")
+            arguments["timeout"] = _LONGEST * 1000 if is_short else _LONGEST
         if "yield_time_ms" in known:
             arguments["yield_time_ms"] = 30_000
         return name, arguments
