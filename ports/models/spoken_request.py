@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...machines.pattern import lazy_pattern
 from ..tools.survey import subjects
 from .said_files import PATH, is_code, is_test
@@ -54,12 +56,41 @@ _SOURCE = lazy_pattern(
 )
 
 
+class _Says:
+    """Whether a pattern is found in the words of a request, each time it is asked."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def __get__(self, request: SpokenRequest, owner: type[SpokenRequest]) -> bool:
+        return self._pattern.search(request.text) is not None
+
+
 class SpokenRequest:
     """A request in its words.
 
     `paths` are the names of files in it; `is_question`: an answer in words is wanted; `may_change`: a
     change may be; `mends`: something is to be repaired.
     """
+
+    makes = _Says(_MAKES)
+    """Whether something new is wanted."""
+    moves = _Says(_MOVES)
+    """Whether it is about a file as a whole: its name, or that it goes."""
+    is_everywhere = _Says(_EVERYWHERE)
+    """Whether it is about all places of something."""
+    replaces = _Says(_INSTEAD)
+    """Whether something takes the place of something else."""
+    empties = _Says(_EMPTIES)
+    """Whether a file may become empty."""
+    speaks_of_tests = _Says(_SPEAKS_OF_TESTS)
+    """Whether the tests are to be run."""
+    writes_tests = _Says(_WRITES_TESTS)
+    """Whether tests are to be changed."""
+    is_computed = _Says(_COMPUTED)
+    """Whether what is asked is computed from all lines of a file."""
+    is_chore = _Says(_CHORE)
+    """Whether something is to be made of all lines of a file."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -76,51 +107,6 @@ class SpokenRequest:
         """Whether it is one sentence that asks, and no order."""
         is_alone = _ASKS.match(self.text) and _ONE_SENTENCE.fullmatch(self.text)
         return bool(is_alone) and not self.may_change
-
-    @property
-    def makes(self) -> bool:
-        """Whether something new is wanted."""
-        return _MAKES.search(self.text) is not None
-
-    @property
-    def moves(self) -> bool:
-        """Whether it is about a file as a whole: its name, or that it goes."""
-        return _MOVES.search(self.text) is not None
-
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether it is about all places of something."""
-        return _EVERYWHERE.search(self.text) is not None
-
-    @property
-    def replaces(self) -> bool:
-        """Whether something takes the place of something else."""
-        return _INSTEAD.search(self.text) is not None
-
-    @property
-    def empties(self) -> bool:
-        """Whether a file may become empty."""
-        return _EMPTIES.search(self.text) is not None
-
-    @property
-    def speaks_of_tests(self) -> bool:
-        """Whether the tests are to be run."""
-        return _SPEAKS_OF_TESTS.search(self.text) is not None
-
-    @property
-    def writes_tests(self) -> bool:
-        """Whether tests are to be changed."""
-        return _WRITES_TESTS.search(self.text) is not None
-
-    @property
-    def is_computed(self) -> bool:
-        """Whether what is asked is computed from all lines of a file."""
-        return _COMPUTED.search(self.text) is not None
-
-    @property
-    def is_chore(self) -> bool:
-        """Whether something is to be made of all lines of a file."""
-        return _CHORE.search(self.text) is not None
 
     @property
     def has_subject(self) -> bool:
