@@ -156,8 +156,8 @@ def run_on(session: str, call: CommandCall, *, as_json: bool) -> int:
             SessionReach(Paths.of(os.environ), os.environ, store).remote(row.session).run(call)
         )
     if not as_json and receipt["type"] == "result" and receipt["ok"]:
-        data: Mapping[str, Any] = receipt["data"] or {}
-        if (saved := data.get("session", row.session)) in (None, row.session):
+        saved = (receipt["data"] or {}).get("session")
+        if not isinstance(saved, str) or saved == row.session:
             say_which(session, row)
         elif saved not in receipt["text"]:
             warn(f"Of session {saved}, whose queue is saved:")

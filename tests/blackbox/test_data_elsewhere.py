@@ -14,6 +14,8 @@ import pytest
 from support.driver import Gate, Place
 from support.model_server import Hang, Text, Tools
 
+from steersman.cli.commands.sessions import COMMANDS, EXCEPTIONS
+
 checks_data = pytest.mark.checks_data
 
 WRITES = Tools([{"tool": "write", "arguments": {"path": "a.txt", "content": "new\n"}}])
@@ -435,3 +437,17 @@ def test_tables_and_machines_are_proved(place: Place) -> None:
     lines = told(place, "machines", "check").splitlines()
     counts = {line.split(":")[0]: int(line.split()[1]) for line in lines}
     assert counts == {name: len(names) for name, names in states.items()}
+
+
+def test_what_a_command_prints_needs_no_json(place: Place, session: str) -> None:
+    """Each command of a session that needs nothing else says something to people, too."""
+    needless = [
+        name
+        for name, command in COMMANDS.built_in.items()
+        if name not in EXCEPTIONS and not any(one.is_needed for one in command.parameters)
+    ]
+    assert "usage" in needless
+    for name in needless:
+        ran = place.run("sessions", *name.split(), session)
+        assert "Traceback" not in ran.stderr, name
+        assert ran.stdout or ran.stderr, name
