@@ -18,7 +18,7 @@ from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.wording.first_run import opening_notices, ways_on
 from .chat_options import ChatOptions
 from .plain import PlainInterface, terminal_columns
-from .question import Questions, answered, asked
+from .question import Questions, answered, asked, waits_for
 from .signals import SignalExit, farewell, throwing
 from .streams import Printer, comes_soon, typed_lines
 from .talk import StartedTurns, has_utf8, talking
@@ -119,7 +119,7 @@ def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
     if question is not None and answered(conversation, question, line):
         watch.questions.drop(question)
         return False
-    waits = question is not None and not conversation.texts.would_stop(line)
+    waits = waits_for(question) and not conversation.texts.would_stop(line)
     reply = conversation.say(line, "queue" if waits else "auto")
     return reply is not None and reply.leaves
 

@@ -34,6 +34,7 @@ from ..machines.verdict import read_condition
 from ..ports.tools.text import counted
 from .chat_options import ChatOptions
 from .output import warn
+from .question import step_lines
 from .streams import comes_soon, printers, typed_lines
 from .talk import (
     HeldNotice,
@@ -234,7 +235,11 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     def tell_question(event: Event) -> None:
         """Say what waits for an answer, which a person gives elsewhere: what is piped in gives none."""
         if event["type"] == "question" and host.is_elsewhere:
-            call = " ".join((event["tool"], *call_words(event["arguments"])))
+            is_step = event["kind"] == "ask"
+            words = (
+                step_lines(event) if is_step else (event["tool"], *call_words(event["arguments"]))
+            )
+            call = " ".join(words)
             way = f"`steersman attach {event['session']}` in a terminal"
             err.write(
                 f"Waits for an answer: {clean(one_line(call, LONGEST_CALL))}. {way} gives it.\n"

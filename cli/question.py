@@ -10,11 +10,19 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ..gateway.commands.permissions import allow
-from ..gateway.events.contract import AnsweredEvent, Event, QuestionEvent
+from ..gateway.events.contract import (
+    AnsweredEvent,
+    Event,
+    QuestionEvent,
+    StepEvent,
+    StepQuestionEvent,
+)
 from ..gateway.interface import ChatSession
+from ..gateway.typed_text import TextReader
 from ..gateway.wording.formats import form_lines, shortened
 from ..gateway.wording.terminal import exposed
 from ..machines.form import fields_of
+from ..machines.steps import chosen
 from ..machines.value import Value
 from ..ports.tools.permission import offered_pattern
 from ..workflows.tools import TOOLS, kind_of
@@ -46,6 +54,11 @@ class QuestionAnswer(Value):
         return conversation.answer(question["id"], self.choice, self.reason)
 
 
+def waits_for(question: QuestionEvent | None) -> bool:
+    """Whether a message waits while a question is open; one to a workflow's step is refused instead."""
+    return question is not None and question["kind"] != "ask"
+
+
 class AnswerKey(NamedTuple):
     """A key that answers a question, as its card shows it; without an answer it begins a line for one."""
 
@@ -57,10 +70,13 @@ class AnswerKey(NamedTuple):
 def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
     """Return the keys for a tool call's question: once, two or three widths of always, no.
 
-    A call that is held may run, with other arguments, or not.
+    A call that is held may run, with other arguments, or not. A workflow's step has its options.
     """
     if question["kind"] == "ask":
-        return ()
+        return tuple(
+            AnswerKey(str(number), _named(question, option), _of_step(question, option))
+            for number, option in enumerate(question["options"][:9], 1)
+        )
     tool, arguments = exposed(question["tool"]), dict(question["arguments"])
     no = QuestionAnswer(choice="deny", report=f"You denied `{tool}`.")
     if question["kind"] == "form":
@@ -90,6 +106,16 @@ def answer_keys(question: QuestionEvent, folder: Path) -> tuple[AnswerKey, ...]:
         )
         keys.append(AnswerKey("e", "every edit in this folder", every))
     return (*keys, AnswerKey("n", "no", no))
+
+
+def _named(question: StepQuestionEvent, option: str) -> str:
+    """Name an option of a step's question, and mark the one that holds if no person answers."""
+    return f"{option} (default)" if option == question["default"] else option
+
+
+def _of_step(question: QuestionEvent, text: str) -> QuestionAnswer:
+    """Return the answer to the question of a workflow's step."""
+    return QuestionAnswer(choice=text, report=f"{exposed(str(question.get('step')))}: {text}")
 
 
 def _always(question: QuestionEvent) -> str:
@@ -156,6 +182,8 @@ class Questions:
                 self._open.append(event)
             case "answered":
                 return self._settle(event)
+            case "step" if event["state"] not in ("running", "retrying", "unknown"):
+                return self._step_ended(event)
             case "turn_ended":
                 self._keep(lambda question: question["session"] != event["session"])
             case "tool_started" | "tool_ended":
@@ -192,9 +220,16 @@ class Questions:
         """Drop a question that was answered."""
         self._keep(lambda other: other is not question)
 
-    def drop_those_of(self, step: str) -> None:
-        """Drop the questions of a workflow's step that has ended."""
-        self._keep(lambda question: question.get("step") != step)
+    def _step_ended(self, event: StepEvent) -> str:
+        """Drop the questions of a workflow's step, or of an item of it; report the answer given here."""
+
+        def is_of_it(question: QuestionEvent) -> bool:
+            is_item = "index" not in event or question.get("index") == event["index"]
+            return question.get("step") == event["step"] and is_item
+
+        self._keep(lambda question: not is_of_it(question))
+        mine = [known for known, (question, _) in self._given.items() if is_of_it(question)]
+        return "\n".join(self._given.pop(known)[1].report for known in mine)
 
     def _keep(self, is_open: Callable[[QuestionEvent], bool]) -> None:
         self._open = [question for question in self._open if is_open(question)]
@@ -202,6 +237,8 @@ class Questions:
 
 def asked(question: QuestionEvent) -> str:
     """Return the text of a question."""
+    if question["kind"] == "ask":
+        return "\n".join((*step_lines(question), ""))
     if question["kind"] == "form":
         lines = "\n".join(form_lines(question["arguments"]))
         return f"{lines}\nAnswer with {changing(question)}TEXT, or [n]o, then Enter\n"
@@ -216,29 +253,40 @@ def asked(question: QuestionEvent) -> str:
     return f"{exposed(question['tool'])}: {what}\n{why}May it run? {ways}\n"
 
 
+def step_lines(question: StepQuestionEvent) -> Iterator[str]:
+    """Yield what a workflow's step asks, and a line for each option."""
+    yield exposed(f"{question['step']} asks: {question['arguments']['text']}")
+    default = question["default"]
+    for number, option in enumerate(question["options"], 1):
+        yield exposed(f"  {number}. {_named(question, option)}")
+    if default is not None and default not in question["options"]:
+        yield exposed(f"  (default: {default})")
+
+
 def why_asked(question: QuestionEvent) -> str:
     """Say why a call is asked about, if that is not clear from the rules; else empty."""
     return exposed(str(question.get("why") or ""))
 
 
 def answering(
-    question: QuestionEvent,
-    text: str,
-    keys: tuple[AnswerKey, ...] = (),
-    *,
-    would_stop: bool = False,
+    texts: TextReader, question: QuestionEvent, text: str, keys: tuple[AnswerKey, ...] = ()
 ) -> QuestionAnswer | None:
     """Read a text as the answer to a question; `None` if it is a message.
 
-    A word or a letter for a choice answers, `please` and `thanks` aside; `n`, `deny` or `no` may be
-    followed by a reason, which goes to the agent, unless `no` begins words that `would_stop` the turn.
-    The letters of `keys` answer as their cards say.
+    One of a workflow's step is answered by its options, their numbers or initials, or by any text.
+    Else a word or a letter for a choice answers, `please` and `thanks` aside; `n`, `deny` or `no` may be
+    followed by a reason, which goes to the agent, unless `no` begins words that would stop the turn. The
+    letters of `keys` answer as their cards say.
     """
+    if question["kind"] == "ask":
+        options = question["options"]
+        is_answer = chosen(options, text) is not None if options else texts.is_answer(text)
+        return _of_step(question, text.strip()) if is_answer else None
     words = text.strip().lower().strip(".!").replace(",", " ").split()
     if not words:
         return None
     name = exposed(question["tool"])
-    denying = ("n", "deny") if would_stop else ("n", "deny", "no")
+    denying = ("n", "deny") if texts.would_stop(text) else ("n", "deny", "no")
     if words[0] in denying and len(words) > 1 and words[1] not in POLITE:
         reason = text.strip().partition(" ")[2].strip()
         report = f"You denied `{name}`: {exposed(reason)}"
@@ -258,14 +306,14 @@ def answering(
 def quoted(answer: QuestionAnswer, text: str) -> QuestionAnswer:
     """Return an answer whose report has the words that a person sent, where they were more than a key."""
     words = exposed(" ".join(text.split()))
-    if len(words) == 1 or answer.reason:
+    if len(words) == 1 or answer.reason or answer.choice == text.strip():
         return answer
     return replace(answer, report=f"{answer.report} (You wrote: {words})")
 
 
 def answered(conversation: ChatSession, question: QuestionEvent, text: str) -> bool:
     """Answer the open question with a text; False if the text is a message."""
-    answer = answering(question, text, would_stop=conversation.texts.would_stop(text))
+    answer = answering(conversation.texts, question, text)
     if answer is not None:
         answer.send(conversation, question)
     return answer is not None

@@ -25,42 +25,17 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ...gateway.client import SessionClient
-from ...gateway.events.contract import Event, QuestionEvent, StepEvent, is_aside
+from ...gateway.events.contract import Event, StepEvent, is_aside
 from ...gateway.interface import ChatHost, RunSession
 from ...gateway.wording.acknowledgement import acknowledgement
 from ...gateway.wording.terminal import audited, exposed
-from ...machines.steps import chosen
-from ..question import Questions, answered, asked
+from ..question import Questions, answered, asked, waits_for
 from ..screen.layout import VisibleEscapes
 from ..signals import PromptExit, leave_through
 from ..streams import forget
 from ..talk import has_utf8, start_notices, talking
 from ..wrapping import wrapped
 from .watch import RunWatch, elapsed_text, event_line, reason_text
-
-
-def ask_text(question: QuestionEvent) -> str:
-    """Return the text of a question: of a workflow's step, or about an agent's call."""
-    if question["kind"] != "ask":
-        return asked(question)
-    lines = [f"{question['step']} asks: {question['arguments']['text']}"]
-    default = question["default"]
-    for number, option in enumerate(question["options"], 1):
-        lines.append(f"  {number}. {option}{' (default)' if option == default else ''}")
-    if default is not None and default not in question["options"]:
-        lines.append(f"  (default: {default})")
-    return "\n".join(lines) + "\n"
-
-
-def answer_question(conversation: RunSession, question: QuestionEvent, text: str) -> bool:
-    """Answer a question with a text; False if the text is no answer to it."""
-    if question["kind"] != "ask":
-        return answered(conversation, question, text)
-    options = question["options"]
-    if chosen(options, text) is None if options else not conversation.texts.is_answer(text):
-        return False
-    return conversation.answer(question["id"], text.strip())
-
 
 WIDTH = 24
 """Columns of a bar."""
@@ -119,7 +94,7 @@ class RunScreen:
         if question is None:
             return ""
         who = self._names.get(question["session"], "")
-        return (f"{exposed(who)} asks for\n" if who else "") + ask_text(question)
+        return (f"{exposed(who)} asks for\n" if who else "") + asked(question)
 
     def picture(self) -> str:
         """Draw the running steps."""
@@ -160,8 +135,6 @@ class RunScreen:
 
     def _step_line(self, event: StepEvent) -> str:
         name, state, now = event["step"], event["state"], time.monotonic()
-        if state not in ("running", "retrying", "unknown"):
-            self.questions.drop_those_of(name)
         shown = self._steps.get(name)
         if "item" in event:
             if shown is not None:
@@ -313,9 +286,9 @@ def _send(text: str, watch: RunWatch, conversation: RunSession, screen: RunScree
     """Say a text, or answer the open question; True if it leaves a run that goes on elsewhere."""
     _write(f"> {text}\n")
     question = screen.questions.first
-    if question is not None and answer_question(conversation, question, text):
+    if question is not None and answered(conversation, question, text):
         screen.questions.drop(question)
-    elif question is not None and question["kind"] != "ask" and not text.startswith("/"):
+    elif waits_for(question) and not text.startswith("/"):
         _write("A call waits for an answer, so this was not sent: /steer TEXT sends a message.\n")
     elif (reply := conversation.say(text)) is not None and reply.leaves:
         if not isinstance(conversation, SessionClient):

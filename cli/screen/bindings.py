@@ -72,8 +72,8 @@ KEYS = (
     Key("Right", ("right",), "with a menu open, take its entry", "right"),
     Key(
         "y, a, e, n, r",
-        ("y", "a", "e", "n", REASON),
-        "on an empty line: answer the question that is open",
+        ("y", "a", "e", "n", REASON, *"123456789"),
+        "on an empty line: answer the question that is open, one of a workflow by its number",
         "answer",
     ),
     Key("?", ("?",), "on an empty line: these keys", "help"),

@@ -33,7 +33,7 @@ from ...machines.disposition import Intent
 from ...machines.errors import UsageError
 from ...machines.permission_mode import next_mode
 from ...machines.value import Value
-from ..question import QuestionAnswer, answer_keys, answering, changing, quoted
+from ..question import QuestionAnswer, answer_keys, answering, changing, quoted, waits_for
 from .completion import PICKED, MenuChoices
 from .screen import Screen
 from .status import Status
@@ -241,8 +241,8 @@ class InputLine:
         question = self._screen.questions.first
         if question is not None and explicit == "auto" and begun_under == question["id"]:
             keys = answer_keys(question, self._screen.status.folder)
-            would_stop = self._conversation.texts.would_stop(text)
-            if (answer := answering(question, text, keys, would_stop=would_stop)) is not None:
+            answer = answering(self._conversation.texts, question, text, keys)
+            if answer is not None:
                 self.buffer.reset()
                 self._answer(question, quoted(answer, text))
                 return
@@ -278,7 +278,7 @@ class InputLine:
         would_stop = self._conversation.texts.would_stop(text)
         if would_stop and text.lstrip().startswith("/"):
             explicit = "auto"
-        elif explicit == "auto" and not would_stop and self._screen.questions.first is not None:
+        elif explicit == "auto" and not would_stop and waits_for(self._screen.questions.first):
             explicit = "queue"
         self.buffer.reset(append_to_history=True)
         self._screen.echo(shown)
@@ -362,7 +362,7 @@ class InputLine:
         first = self._screen.questions.first
         if first is None or first["id"] != question or self.buffer.text != key:
             return
-        if key == REASON:
+        if key == REASON and first["kind"] != "ask":
             self._show("n ")
         for known in answer_keys(first, self._screen.status.folder):
             if known.key == key and known.answer is None:

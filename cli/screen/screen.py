@@ -16,7 +16,7 @@ from ...gateway.wording.terminal import audited, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import content_before, difference
 from ...ports.tools.place import find_place
-from ..question import AnswerKey, Questions, answer_keys, argument_lines, why_asked
+from ..question import AnswerKey, Questions, answer_keys, argument_lines, step_lines, why_asked
 from ..talk import ends_answer
 from ..wrapping import wrapped, wrapped_pieces
 from .appearance import DIM, Appearance, Row, drawable
@@ -56,7 +56,7 @@ def card_rows(
     held = "Held: " if question["kind"] == "hold" else ""
     asker = f"{held}{asker.lower() if held and not who else asker}"
     head: Row = [(f"{asks} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
-    form = form_lines(question["arguments"]) if question["kind"] == "form" else []
+    form = list(_question_lines(question))
     if form:
         head = [(f"{asks} bold", form[0]), (DIM, more)]
     bar = f"{appearance.plain('▌')} "
@@ -68,9 +68,10 @@ def card_rows(
     rows += [] if form else _what(question, change, room - 2, appearance)
     rows += wrapped_pieces([(DIM, why)], room) if (why := why_asked(question)) else []
     style = "bold" if is_lit else DIM
-    offered = _keys_rows(keys, style, room, appearance)
+    offered = _keys_rows(question, keys, style, room, appearance)
     if len(rows) + len(offered) > most:
         offered = _keys_rows(
+            question,
             [key._replace(words=_SHORT.get(key.key, key.words)) for key in keys],
             style,
             room,
@@ -85,13 +86,30 @@ def card_rows(
     return [[(asks, bar), *row] for row in (*rows, *offered)]
 
 
+def _question_lines(question: QuestionEvent) -> list[str]:
+    """Return what is asked where that is no call: by an MCP server, or by a workflow's step."""
+    if question["kind"] == "ask":  # its options are keys, but for more than nine
+        lines = list(step_lines(question))
+        return (
+            lines
+            if len(question["options"]) > 9
+            else [lines[0], *lines[len(question["options"]) + 1 :]]
+        )
+    return form_lines(question["arguments"]) if question["kind"] == "form" else []
+
+
 def _keys_rows(
-    keys: Sequence[AnswerKey], style: str, width: int, appearance: Appearance
+    question: QuestionEvent,
+    keys: Sequence[AnswerKey],
+    style: str,
+    width: int,
+    appearance: Appearance,
 ) -> list[Row]:
     """Return the keys of a card, as many in a row as fit; a reason can only be typed."""
     rows: list[Row] = [[]]
     reason = "reason" if any(known.words == _SHORT["y"] for known in keys) else "no, with a reason"
-    for key, words in (*((known.key, known.words) for known in keys), ("r", reason)):
+    more = ("Enter", "answers with what is typed") if question["kind"] == "ask" else ("r", reason)
+    for key, words in (*((known.key, known.words) for known in keys), more):
         used = sum(get_cwidth(text) for _, text in rows[-1])
         between = appearance.plain(" · ") if used else ""
         if used and used + len(between) + len(key) + 1 + get_cwidth(words) > width:

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from steersman.cli.question import SHOWN, Questions, answer_keys, answering, asked
+from steersman.gateway.typed_text import TextReader
 from steersman.gateway.wording.terminal import exposed
+from steersman.machines.classification import Keywords
+
+TEXTS = TextReader(Keywords())
 
 
 def test_a_long_call_says_what_is_not_shown() -> None:
@@ -42,20 +46,44 @@ def test_keys_and_words_answer_alike(tmp_path: Path) -> None:
     assert [key.key for key in keys] == ["y", "a", "e", "n"]
     once, always, every, no = (key.answer for key in keys)
     for text, answer in (("y", once), ("Yes, please.", once), ("always", always), ("e", every)):
-        assert answering(here, text, keys) == answer
-    assert answering(here, "no", keys) == no
+        assert answering(TEXTS, here, text, keys) == answer
+    assert answering(TEXTS, here, "no", keys) == no
     assert (always.choice, always.reason) == ("always", "src/*")
     assert (every.reason, every.tools) == ("*", ("write",))
-    refused = answering(here, "n use make", keys)
+    refused = answering(TEXTS, here, "n use make", keys)
     assert refused is not None
     assert (refused.choice, refused.reason) == ("deny", "use make")
-    assert answering(here, "no, use make", keys) == refused
-    assert answering(here, "no, stop", keys, would_stop=True) is None
+    assert answering(TEXTS, here, "no, use make", keys) == refused
+    assert answering(TEXTS, here, "no, stop", keys) is None
     for text in ("e as in echo", "yes but slowly", "allow it all", "x"):
-        assert answering(here, text, keys) is None
+        assert answering(TEXTS, here, text, keys) is None
     assert [key.key for key in answer_keys(question(outside=False), tmp_path)] == ["y", "a", "n"]
     outside = question("edit", outside=True, arguments={"path": "/etc/a"})
     assert [key.key for key in answer_keys(outside, tmp_path)] == ["y", "a", "n"]
+
+
+def test_a_steps_question_has_its_options(tmp_path: Path) -> None:
+    """A number, a name or an initial answers it; without options any text that stops nothing."""
+    about = {"kind": "ask", "tool": "ask", "step": "sure", "default": "no"}
+    here: Any = {**question(), **about, "arguments": {"text": "Go on?"}, "options": ["yes", "no"]}
+    keys = answer_keys(here, tmp_path)
+    assert [(key.key, key.words) for key in keys] == [("1", "yes"), ("2", "no (default)")]
+    assert asked(here) == "sure asks: Go on?\n  1. yes\n  2. no (default)\n"
+    for text in ("no", "N", "2", " no "):
+        answer = answering(TEXTS, here, text, keys)
+        assert answer is not None
+        assert (answer.choice, answer.reason) == (text.strip(), "")
+    for text in ("yes please", "deny", "stop"):
+        assert answering(TEXTS, here, text, keys) is None
+    free = {**here, "options": [], "default": None}
+    given = answering(TEXTS, free, "the red one")
+    assert (given and given.choice, answering(TEXTS, free, "stop")) == ("the red one", None)
+    questions = Questions()
+    questions.hear(here)
+    questions.give(here, keys[0].answer)  # type: ignore[arg-type]
+    ended: Any = {"type": "step", "step": "sure", "state": "done"}
+    assert (questions.hear({**ended, "state": "running"}), questions.first) == ("", here)
+    assert (questions.hear(ended), questions.first) == ("sure: yes", None)
 
 
 @pytest.mark.parametrize(

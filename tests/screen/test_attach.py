@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
+from screen.test_terminal import is_lit
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
@@ -260,3 +261,38 @@ def test_an_attached_terminal_can_answer(stage: Stage) -> None:
     assert any("Not sent (Up brings it back): half a thought" in row for row in ann.rows)
     typed = (stage.place.home / "state" / "history.jsonl").read_text().splitlines()
     assert list(map(json.loads, typed)) == [f"/answer {question['id']} allow", "half a thought"]
+
+
+CHOOSING = """
+[workflow]
+name = "choosing"
+[[step]]
+id = "sure"
+ask = { text = "Go on?", options = ["yes", "no", "later"] }
+[[step]]
+id = "name"
+needs = ["sure"]
+ask = { text = "Which name?", options = [] }
+"""
+
+
+def test_a_steps_question_is_answered_from_elsewhere(stage: Stage) -> None:
+    """With its options, as where the run was started; what is none of them is refused, and kept."""
+    (stage.place.folder / "ask.toml").write_text(CHOOSING)
+    run = stage.place.job("ask.toml")
+    run.wait("question")
+    ann = stage.starts("attach", "last", "--user", "ann")
+    ann.shows("sure asks: Go on?")
+    ann.has("1 yes · 2 no · 3 later · Enter answers with what is typed")
+    ann.types("perhaps")
+    ann.has("A step asks something, so the message was not accepted. Your text: perhaps")
+    ann.has("> perhaps")
+    ann.presses("\x15")  # Ctrl-U
+    ann.waits(lambda: "> perhaps" not in "".join(ann.screen.display) and is_lit(ann))
+    ann.presses("3")
+    ann.has("sure: later")
+    ann.has("name asks: Which name?")
+    ann.waits(lambda: is_lit(ann))
+    ann.types("the red one")
+    ann.has("name: the red one")
+    run.wait("run_ended", status="succeeded")

@@ -145,7 +145,11 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
 def is_lit(terminal: Terminal) -> bool:
     """Whether the keys of a card act: they are bold then."""
     for at, row in enumerate(terminal.screen.display):
-        if (place := max(map(row.find, ("y yes, once", "y let it run", "e answer")))) >= 0:
+        if (
+            place := max(
+                map(row.find, ("y yes, once", "y let it run", "e answer", "Enter answers"))
+            )
+        ) >= 0:
             return bool(terminal.screen.buffer[at][place].bold)
     return False
 
