@@ -1326,6 +1326,8 @@ NOT_OPEN = "the session is not open: `steersman chat --resume {}` resumes it"
 """Why a session that no program runs carries out no order, given its id."""
 RUN_NOT_OPEN = "the run is not open: `steersman run --resume {}` resumes it"
 """The same of a workflow's run."""
+IN_RUN = "`/steer TEXT` tells its next agent, `steersman inspect {}` shows how far it is"
+"""What can be done in place of a question beside the work to a run, given its session."""
 ANOTHER_RUN = "`steersman run` starts a new run, `steersman sessions show {}` shows this one"
 """What can be done in place of a message to a run that has succeeded, given its session."""
 

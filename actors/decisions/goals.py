@@ -39,13 +39,15 @@ def obstacle(record: SessionRecord, wish: m.SetGoal | m.ChangeGoal) -> Decision 
     is_there = bool(goals.line) or (goals.goal is not None and not goals.goal.is_over)
     is_start = isinstance(wish, m.ChangeGoal) and wish.op == "resume" and is_there
     is_start = is_start or (isinstance(wish, m.SetGoal) and not wish.is_next)
-    if is_start and record.running is not None:
+    if is_start and record.running is not None and record.run is None:
         return refusal("a turn runs: `/stop` ends it", is_busy=True)
     return None
 
 
 def order(record: SessionRecord, wish: m.SetGoal | m.ChangeGoal, policy: GoalPolicy) -> Decision:
     """Carry out an order about goals."""
+    if record.run is not None:
+        return refusal("a workflow's run pursues no goal; a `goal` step in its file has one")
     if isinstance(wish, m.SetGoal):
         return _set(record, wish, policy)
     return _change(record, wish)

@@ -236,6 +236,8 @@ def side_talk(record: SessionRecord, message: m.SideTalk, environment: Environme
         return Decision(facts=(before,), reply=answer())
     if record.state in ("finalizing", "finalized"):
         return rejection("finalizing", message.said)
+    if record.run is not None:
+        return rejection("in_run", message.said, m.IN_RUN.format(record.id))
     question = queueing.question(record, message)
     begun = children.talk(record, question, environment)
     return Decision(entries=(question, begun), reply=answer())

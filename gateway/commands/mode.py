@@ -50,7 +50,10 @@ def model(
     Example: steersman sessions model last local
     """
     record = client.record()
-    if record.run is not None or m.AGENT_TOOL in record.tools:
+    if record.run is not None:
+        own = "A workflow's run has no model: each agent has its own, by its step and the configuration."
+        return Reply(ok=False, text=own)
+    if m.AGENT_TOOL in record.tools:
         return Reply(ok=False, text="This session belongs to an external agent with its own model.")
     if not name:
         why = "chosen with `/model`" if record.chosen_model else "chosen at the start"

@@ -185,6 +185,7 @@ REJECTIONS: dict[str, str] = {
     "fault": "a fault in the program cut it off",
     "finalizing": "the session is ending",
     "handle_closed": "this handle of the session is closed",
+    "in_run": "a workflow's run has no agent of its own that could answer",
     "mailbox_full": "too many messages have not been read yet",
     "no_prompt": "the prompt cannot be used",
     "no_subagent": "no subagent of that name works",

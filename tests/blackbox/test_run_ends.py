@@ -395,3 +395,23 @@ def test_a_number_answers_after_a_typo_where_a_server_runs_too(
     terminal.wait("A step asks something")
     terminal.type("3\r")
     terminal.wait("name asks")
+
+
+def test_a_run_refuses_what_only_an_agent_can_do(place: Place, gate: Gate) -> None:
+    """A side talk with it would be the whole workflow once more, and nobody would pursue its goal."""
+    work = f"echo ran >> count.txt; {gate.command}"
+    step = f"run = ['sh', '-c', {json.dumps(work)}]"
+    (place.folder / "once.toml").write_text(
+        f"[workflow]\nname = 'once'\n[[step]]\nid = 'a'\n{step}\n"
+    )
+    run = place.job("once.toml")
+    gate.wait()
+    refused = run.causes("/smalltalk how is it going?", "rejected")
+    assert (refused["reason"], "/steer TEXT" in refused["hint"]) == ("in_run", True)
+    for command in ("/goal be good", "/goal next be good", "/model other"):
+        assert "workflow's run" in run.causes(command, "result", ok=False)["text"]
+    gate.open()
+    run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+    assert (place.folder / "count.txt").read_text() == "ran\n"
+    assert place.data("queue", "list", "--session", "last")["items"] == []
