@@ -45,18 +45,22 @@ class Foreign(Value):
 
 
 class OtherSessions:
-    """The logs of a folder's other sessions in `place`, each read from where it ended before."""
+    """The logs of a folder's other sessions in `place`, each read from where it ended before.
+
+    Where that is, is kept in a file, for the process that finds commands which a dead one has left.
+    """
 
     def __init__(self, place: Path, own: str) -> None:
         self._place, self._own = place, f"ledger-{own}.jsonl"
+        self._kept = place / f"beside-{own}.json"
         self._read: dict[str, int] = {}  # bytes, by the name of the log
-        self.skip()
 
     def skip(self) -> None:
         """Leave out what was entered until now."""
         for file in self._place.glob("ledger-*.jsonl"):
             with suppress(OSError):
                 self._read[file.name] = file.stat().st_size
+        self._keep()
 
     def since(self) -> Foreign:
         """Return what was entered since the last look."""
@@ -65,7 +69,22 @@ class OtherSessions:
             if file.name != self._own:
                 with suppress(OSError):
                     self._add(file, found)
+        self._keep()
         return found
+
+    def since_the_crash(self) -> Foreign:
+        """Return what was entered since the last look of a dead process; nothing if it kept none."""
+        with suppress(OSError, ValueError):
+            self._read = json.loads(self._kept.read_bytes())
+            return self.since()
+        return Foreign()
+
+    def _keep(self) -> None:
+        """Write how far the logs are read: a process that dies leaves it, a power cut need not."""
+        written = self._kept.with_suffix(".new")
+        with suppress(OSError):  # then a crash leaves it unknown whose change is whose
+            written.write_text(json.dumps(self._read), "ascii")
+            written.replace(self._kept)
 
     def _add(self, file: Path, found: Foreign) -> None:
         start = self._read.get(file.name, 0)

@@ -148,6 +148,7 @@ _OWN = (
     "index-{}",
     "index-{}.lock",
     "side-{}.json",
+    "beside-{}.json",
     "restore-{}-*.json",
     "rules-{}",
     "rules-{}.then",

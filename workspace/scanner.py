@@ -152,6 +152,8 @@ class WorkspaceScanner:
             rows = take_from(self._git, repository)
             self._index_seen = sign, hashlib.sha256(rows).hexdigest()
             self._distrust(list(read_entries(rows)), repository.may_convert())
+        if not self._git.index.exists():  # what an empty folder holds is known, too
+            self._git.run("read-tree", "--empty")
         save_side(self._side_file, self.side)
 
     def _distrust(self, rows: list[Entry], may_convert: bool) -> None:

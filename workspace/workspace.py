@@ -34,7 +34,7 @@ from .restore_plan import CHANGED_SINCE, PathChange
 from .restore_plan import changed_chains as changed
 from .reversal import Reversal
 from .scan import IGNORE_FILE, Others, PathState, TooMuch, missing_parents
-from .scanner import WorkspaceScanner
+from .scanner import Change, WorkspaceScanner
 from .surroundings import UNSEEN, Surroundings
 
 # Whether a folder can be looked at as a whole, and the looker for it ------------------------------
@@ -205,6 +205,7 @@ class Workspace:
         elif scanner is not None:
             try:
                 self._beside = OtherSessions(self._place, self._session)
+                self._beside.skip()
                 self._look(scanner, call.turn)
                 self._own.clear()
                 self._tell_unreadable(scanner)
@@ -265,21 +266,27 @@ class Workspace:
 
     def _enter(self, scanner: WorkspaceScanner, call: OpenCall) -> None:
         """Enter what changed since the last look, but for what our own tools or other sessions did."""
-        touches: list[PathChange] = []
-        changes = list(scanner.changes())
         beside = self._beside.since() if self._beside else Foreign()
-        others = {path: was for path, was, after in changes if beside.is_of(path, after)}
-        if others:
-            first = dict(islice(others.items(), MOST_OTHERS))
-            self._ledger.look(FirstLook(turn=call.turn, others=first))
-        for path, was, after in changes:
-            before = self._own.get(path, beside.left.get(path, was))
-            if before != after and path not in others and not path.startswith(STAGING):
-                touches.append(call.change(path, before, after, is_shared=True))
+        changes = self._without(beside, call.turn, scanner.changes())
+        touches = [call.change(*change, is_shared=True) for change in changes]
         self._blobs.sync(state for touch in touches for state in (touch.before, touch.after))
         self._ledger.end(call, touches)
         scanner.settle()
         self._own.clear()
+
+    def _without(self, beside: Foreign, turn: str, changes: Iterable[Change]) -> list[Change]:
+        """Leave out what our own tools and other sessions changed; that of others is entered as such."""
+        found = list(changes)
+        others = {path: was for path, was, after in found if beside.is_of(path, after)}
+        if others:
+            first = dict(islice(others.items(), MOST_OTHERS))
+            self._ledger.look(FirstLook(turn=turn, others=first))
+        left = [
+            (path, self._own.get(path, beside.left.get(path, was)), after)
+            for path, was, after in found
+            if path not in others and not path.startswith(STAGING)
+        ]
+        return [(path, before, after) for path, before, after in left if before != after]
 
     def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[PathChange]:
         touches: list[PathChange] = []
@@ -299,11 +306,13 @@ class Workspace:
         if not commands:
             return
         scanner, newest = self._ready_looker(), _newest(commands)
-        changes = list(scanner.changes()) if scanner is not None and scanner.has_looked else []
+        found = list(scanner.changes()) if scanner is not None and scanner.has_looked else []
+        beside = OtherSessions(self._place, self._session).since_the_crash()
+        changes = self._without(beside, newest.turn, found)
         touches = self.heartbeat.touches(self.folder, newest, changes)
         for call in commands:
             self._ledger.end(call, touches if call is newest else ())
-        if changes and scanner is not None:
+        if found and scanner is not None:
             scanner.settle()
 
     # Getting ready --------------------------------------------------------------------------------

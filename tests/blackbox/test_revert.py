@@ -520,3 +520,20 @@ def test_a_dry_run_leaves_the_newest_session_the_newest(place: Place, serve) -> 
     assert "nothing to revert" in place.run("sessions", "revert", oldest, "--dry-run").stdout
     again = place.data("sessions", "list")["sessions"]
     assert [row["id"] for row in again] == [newest, oldest]
+
+
+def test_a_crash_does_not_make_anothers_edit_the_commands(place: Place, serve, gate: Gate) -> None:
+    """What another session wrote while the command of the dead one ran stays that session's."""
+    (place.folder / "a.txt").write_text("old\n")
+    other_write = {"tool": "write", "arguments": {"path": "b.txt", "content": "of the other\n"}}
+    first = Tools([shell(f"echo new > a.txt; {gate.command}")])
+    serve(first, Tools([other_write]), Text("Done."), top=ALLOW)
+    chat = place.at_work(gate, "first")
+    other = place.chat()
+    other.completes("second")
+    chat.kill()
+    assert other.close() == 0
+    wait_gone(place.processes())
+    done = place.data("sessions", "revert", chat.session)
+    assert done["restored"] == ["a.txt"]
+    assert (place.folder / "b.txt").read_text() == "of the other\n"

@@ -50,12 +50,18 @@ class Agent:
         self._orders += 100
         self.workspace = Workspace(self.state, self.folder, self.session, os.environ)
 
-    def command(self, act: Callable[[], object], turn: str = "t1") -> None:
-        """Change anything, as a command does."""
+    def command(
+        self, act: Callable[[], object], turn: str = "t1", *, is_killed: bool = False
+    ) -> None:
+        """Change anything, as a command does; `is_killed`: its program dies before it has ended."""
         self._calls += 1
         self.workspace.begin(turn, f"{turn}.c{self._calls}", "shell", None)
         act()
-        self.workspace.end(f"{turn}.c{self._calls}")
+        if is_killed:
+            self.workspace.heartbeat.beat()  # the supervisor of the command, when that is gone
+            self.restart()
+        else:
+            self.workspace.end(f"{turn}.c{self._calls}")
 
     def write(self, path: str, data: bytes, turn: str = "t1") -> None:
         """Write one file, as a tool of ours does."""
