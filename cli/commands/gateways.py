@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
+import sys
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +19,7 @@ from ...workflows.config import Config, load
 from ...workflows.paths import Paths
 from ...workflows.plugins import GATEWAYS
 from ...workflows.problem import did_you_mean
-from ..options import Json, argument, group
+from ..options import Json, argument, flag, group
 from ..output import show, show_document, show_table, warn
 from ..signals import SignalExit, leave_through, until_signal
 
@@ -97,6 +100,9 @@ def gateway_check(
 @gateway.command("run")
 def gateway_run(
     name: Annotated[str, argument("NAME", "A gateway of `gateway list`.")],
+    ends_with_input: Annotated[
+        bool, flag("--ends-with-input", "End when standard input ends, as for `steersman serve`.")
+    ] = False,
 ) -> int:
     """Run a gateway until it ends, or until a signal.
 
@@ -111,12 +117,19 @@ def gateway_run(
     before = chat.level
     chat.setLevel(logging.INFO)
     chat.addHandler(told)
+    if ends_with_input:
+        threading.Thread(target=_end_with_input, daemon=True).start()
     try:
         settings = config.gateways.get(name, {})
         return until_signal(lambda: asyncio.run(_run(gateway, name, settings)))
     finally:
         chat.removeHandler(told)
         chat.setLevel(before)
+
+
+def _end_with_input() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def mistakes_of_gateways(config: Config) -> list[str]:

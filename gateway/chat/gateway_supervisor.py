@@ -54,10 +54,10 @@ async def _run(name: str, state: Path, environ: Mapping[str, str]) -> int:
     folder = make_private(state / "gateways")
     place = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(place, "wb") as output:
-        command = module_command("steersman", "gateway", "run", name)
+        command = module_command("steersman", "gateway", "run", name, "--ends-with-input")
         process = await asyncio.create_subprocess_exec(
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,  # it ends when this program does, however that ends
             stdout=output,
             stderr=output,
             env={**environ, **search_path(environ)},

@@ -155,6 +155,10 @@ def test_a_server_of_a_home_keeps_its_gateways_running(
         assert gateways() != [first]
         assert said_by_bot(telegram).count("Hello Ann.") == 1
     until(lambda: not gateways())
+    served = Served(place)
+    until(lambda: len(gateways()) == 1)
+    served.kill()
+    until(lambda: not gateways())
 
 
 @pytest.mark.nightly
