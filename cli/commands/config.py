@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...gateway.commands import permissions as verbs
-from ...gateway.views.permission import draw_rules, explained, holds_of, rules_of, rules_view
+from ...gateway.views.permission import (
+    draw_rules,
+    explained,
+    holds_of,
+    permit_of,
+    rules_of,
+    rules_view,
+)
 from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import exposed
 from ...machines.errors import ConfigError, UsageError
@@ -201,7 +208,8 @@ def permissions_explain(
         known = ", ".join(config.tool_names)
         raise UsageError(f"there is no tool `{tool}`", f"there are {known}")
     permissions = Permissions(rules_of(config), holds=holds_of(config))
-    data, said = explained(permissions, (), tool, text, Path.cwd())
+    permit = permit_of(config, Path.cwd())
+    data, said = explained(permissions, (), tool, text, Path.cwd(), permit)
     redactor = redactor_of(os.environ)
     show_either(redactor.data(data), redactor.text(said), as_json)
     for notice in config.notices:

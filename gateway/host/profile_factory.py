@@ -166,7 +166,7 @@ class ProfileFactory:
             system=record.system,
             tools=(),
             permissions=Permissions(rules_of(self._config), holds=holds_of(self._config)),
-            policy=Policy(max_queue_size=self._config.auto_queue.max_queue_size),
+            policy=self._policy(agent),
             limits=self._limits(agent),
         )
 

@@ -57,6 +57,25 @@ def rules_view(rules: Iterable[Rule]) -> list[dict[str, Any]]:
     ]
 
 
+def permit_of(config: Config, folder: Path) -> Callable[[ToolRequest], Permit]:
+    """Return what decides in a session that begins with a configuration in a folder."""
+    from ...actors.tool_policy import SessionChoices, SessionToolPolicy
+    from ...journal.record import SessionRecord
+    from ...ports.process.host import ProcessHost
+    from ...ports.tools.toolbox import Toolbox
+
+    toolbox = Toolbox(ProcessHost(), grace=0.0, output_limit=0, declared=config.tool)
+    return SessionToolPolicy(
+        toolbox,
+        names=config.tool_names,
+        permissions=Permissions(rules_of(config), holds=holds_of(config)),
+        folder=folder,
+        outputs=folder / "no outputs yet",
+        claim=lambda _: "",
+        choices=SessionChoices(SessionRecord, config.permission_mode),
+    ).permit
+
+
 MODES: dict[str, str] = {
     "ask": "the permission rules decide",
     "edits": "changes of files in the folder are allowed, too",

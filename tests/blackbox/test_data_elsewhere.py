@@ -451,3 +451,8 @@ def test_what_a_command_prints_needs_no_json(place: Place, session: str) -> None
         ran = place.run("sessions", *name.split(), session)
         assert "Traceback" not in ran.stderr, name
         assert ran.stdout or ran.stderr, name
+
+
+def test_a_closed_session_goes_by_the_configuration(place: Place, session: str) -> None:
+    """What a message during a turn does is that of the chat which takes it up."""
+    assert place.data("sessions", "busy", session)["busy_input_mode"] == "steer"

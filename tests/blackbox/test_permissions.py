@@ -187,3 +187,16 @@ def test_a_command_leaves_the_sandbox_by_a_question_of_its_own(place: Place, ser
     assert [len(chat.seen("question")), len(chat.seen("tool_ended"))] == [1, 3]
     assert [row["tool"] for row in chat.ask("/permissions")["data"]["allowed"]] == ["outside"]
     assert "outside" in server.requests[0].body["tools"][5]["function"]["parameters"]["properties"]
+
+
+@pytest.mark.parametrize(("mode", "do"), [("all", "allow"), ("plan", "deny"), ("ask", "ask")])
+def test_a_shell_explains_by_the_configured_mode(place: Place, serve, mode: str, do: str) -> None:
+    """As the chat that is begun with it does."""
+    serve(Text("Hi."), top=f'permission_mode = "{mode}"\n')
+    told = place.data("permissions", "explain", "rm -rf x")
+    assert told["do"] == do
+    chat = place.chat()
+    here = chat.ask("/permissions explain shell rm -rf x")["data"]
+    assert {name: told[name] for name in ("do", "rule", "source")} == {
+        name: here[name] for name in ("do", "rule", "source")
+    }
