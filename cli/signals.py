@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..gateway.client import SessionClient
 from ..gateway.interface import ChatSession
+from ..gateway.wording.acknowledgement import discarding
+from ..journal.revert_record import OVER
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError, UnknownSession
 from ..workflows.paths import Paths
@@ -59,6 +61,10 @@ def saved_line(row: SessionRow, paths: Paths) -> str:
     parts = [f"{count} {word}" for count, word in counts if count]
     all_but_last = f"{', '.join(parts[:-1])} and " if parts[1:] else ""
     left = f", with {all_but_last}{parts[-1]}" if parts else ""
+    if row.run in OVER:
+        show = _typed(paths, f"steersman sessions show {row.session}")
+        rest = f"{discarding(row.session, row.run)}." if row.waiting else ""
+        return " ".join(filter(None, (f"Saved{left}.", show and f"`{show}` prints it.", rest)))
     return f"Saved{left}." + (f" Continue with: {resume}" if resume else "")
 
 

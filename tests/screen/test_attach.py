@@ -296,3 +296,5 @@ def test_a_steps_question_is_answered_from_elsewhere(stage: Stage) -> None:
     ann.types("the red one")
     ann.has("name: the red one")
     run.wait("run_ended", status="succeeded")
+    assert run.close() == 0
+    ann.shows(f"Saved. `steersman sessions show {run.session}` prints it.")
