@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from ...machines import protocol as m
 from ...machines.protocol import shown
 from ...ports.tools.text import counted
-from ..wording.formats import call_words, clock, iso, progress_text
+from ..wording.formats import call_words, clock, iso, item_state, progress_text
 from ..wording.terminal import audited
 
 _TEXT = 80  # characters of a message
@@ -165,7 +165,7 @@ def _queue(data: dict[str, Any]) -> Branch:
     twigs = [
         Branch(
             title=f"#{item['number']}",
-            state=f"[{item.get('state', 'pending').upper()}]",
+            state=item_state(_goes_to(item)),
             about=shown(m.ItemKind(item.get("kind", m.ItemKind.MESSAGE)), item["said"]["text"])[
                 :_TEXT
             ]
@@ -178,6 +178,12 @@ def _queue(data: dict[str, Any]) -> Branch:
     return Branch(
         title="queue", state=queue.get("state", "open"), about=f"{len(live)} there", twigs=twigs
     )
+
+
+def _goes_to(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a message, and where it goes if it is a steer."""
+    where = {"turn": item.get("for_turn"), "children": list(item.get("for_children", ()))}
+    return {"state": item.get("state", "pending"), **{key: to for key, to in where.items() if to}}
 
 
 def _turns(data: dict[str, Any]) -> Iterator[Branch]:

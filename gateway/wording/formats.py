@@ -163,7 +163,7 @@ def item_line(item: Mapping[str, Any]) -> str:
         text += f" -> {shortened(' '.join(answer.split()))}"
     edited = " (being edited)" if item.get("edited") else ""
     by = f" from {who}" if (who := sender(item.get("user", ""))) else ""
-    return f"#{item['number']} {_item_state(item)}{edited}{by}: {text}"
+    return f"#{item['number']} {item_state(item)}{edited}{by}: {text}"
 
 
 LONGEST_TEXT = 300
@@ -203,7 +203,7 @@ def resumable_line(item: Mapping[str, Any]) -> str:
     return f"{item_line(item)} (`/queue resume {item['number']}` goes on with it)"
 
 
-def _item_state(item: Mapping[str, Any]) -> str:
+def item_state(item: Mapping[str, Any]) -> str:
     """Write the state of a queue item, and where a steer goes."""
     match item:
         case {"state": "pending", "held": True}:

@@ -218,3 +218,15 @@ def test_a_saved_dump_is_opened(place: Place, serve: Any) -> None:
         assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
         assert "--format json`" in refused.stderr
     assert place.run("inspect", "./dump.json", "--at", "3").returncode == 2
+
+
+def test_a_steer_that_waits_is_shown_as_in_the_queue(place: Place, serve, gate: Gate) -> None:
+    """What enters the running turn is told from what waits for its own."""
+    serve(Tools([gate.call]), Text("Done.", times=0))
+    chat = place.at_work(gate, "first")
+    chat.causes({"text": "use tabs", "as": "steer"}, "accepted", text="use tabs")
+    chat.causes({"text": "and then this", "as": "queue"}, "accepted", text="and then this")
+    told = place.run("inspect", "last").stdout
+    assert "#2  [STEERING] → turn t1  use tabs" in told
+    assert "#3  [PENDING]  and then this" in told
+    gate.open()
