@@ -96,6 +96,11 @@ class ChildRecord(Value):
         """Whether it works, is about to, or is being stopped."""
         return self.state in AT_WORK
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it works, or goes on once its parent does."""
+        return self.state == "interrupted" or (self.is_at_work and self.state != "stopping")
+
 
 Children = Mapping[str, ChildRecord]
 

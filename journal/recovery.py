@@ -20,6 +20,10 @@ UNKNOWN = (
     "[Unknown outcome: the program died while this call ran. It may or may not have had its effect. "
     "It was not run again.]"
 )
+WITH_YOU = (
+    "[The program died while this subagent worked. It goes on when you do, and its result comes then: "
+    "there is no need to delegate it again.]"
+)
 NEAR = 100
 """Entries that are read over, where a new query would take longer; and how many a page has."""
 FOUND = "[The program died while this call ran. Asked afterwards, its tool says:]\n{outcome}"
@@ -201,16 +205,23 @@ def closing_messages(
     """
     turn = record.turns.get(record.turn)
     calls = turn.calls.values() if turn is not None else ()
-    results = [_result_of(call, outcomes) for call in calls if call.state not in CALL.final]
+    delegating = {of.call for of in record.children.values() if of.goes_on}
+    results = [
+        _result_of(call, outcomes, goes_on=call.id in delegating)
+        for call in calls
+        if call.state not in CALL.final
+    ]
     said = (*record.conversation[-1:], *results)
     if not said or said[-1].role == "assistant":
         return ()
     return (*results, cut_short(turn.said if turn is not None else "", INTERRUPTED))
 
 
-def _result_of(call: CallRecord, outcomes: Mapping[str, str]) -> ChatMessage:
+def _result_of(call: CallRecord, outcomes: Mapping[str, str], *, goes_on: bool) -> ChatMessage:
     if call.state not in ("running", "stopping"):
         text = SKIPPED
+    elif goes_on:
+        text = WITH_YOU
     else:
         text = FOUND.format(outcome=outcomes[call.id]) if call.id in outcomes else UNKNOWN
     return ChatMessage(role="tool", text=text, call=call.id)

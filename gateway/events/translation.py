@@ -101,7 +101,7 @@ def calls_in(record: SessionRecord, *states: str) -> list[c.ToolCallView]:
     Those whose subagent goes on with them are left out.
     """
     children = record.children.values()
-    theirs = {of.call for of in children if of.is_at_work or of.state == "interrupted"}
+    theirs = {of.call for of in children if of.goes_on}
     return _calls(record, lambda call: call.state in states and call.id not in theirs)
 
 
