@@ -958,7 +958,10 @@ class RevertBegun(RevertEntry):
 
 
 class Reverted(RevertEntry):
-    """Files were restored, or in a dry run would be; see `RestoreEnded` for the fields."""
+    """Files were restored, or in a dry run would be; see `RestoreEnded` for the fields.
+
+    `is_partial`: a revert was undone for some files only, and others of its turns stay as it left them.
+    """
 
     scope: str
     is_dry_run: bool = False
@@ -969,6 +972,7 @@ class Reverted(RevertEntry):
     turns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     is_original: bool = False
+    is_partial: bool = False
 
 
 class RevertRefused(RevertEntry):

@@ -517,7 +517,7 @@ def _mark_reverted(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
     is_whole = entry.scope in ("turn", "undo") and not entry.is_dry_run
     for item in queue.items.values() if is_whole and entry.restored else ():
         if item.state in ("interrupted", "superseded") and item.turn in entry.turns:
-            is_reverted = entry.scope == "turn"
+            is_reverted = entry.scope == "turn" or entry.is_partial
             progress = None if is_reverted else item.progress
             queue = queue.having(replace(item, progress=progress, is_reverted=is_reverted))
     return queue

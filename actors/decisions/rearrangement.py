@@ -81,7 +81,8 @@ def end_edit(record: QueueRecord, message: m.QueueChange) -> Decision:
 def move(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
-    The position is counted from 1, the message that runs next.
+    The position is counted from 1, the message that runs next; steers are not counted, and stay where
+    they are.
     """
     item = _find(record, message.number)
     if item is None:
@@ -91,7 +92,12 @@ def move(record: QueueRecord, message: m.QueueChange) -> Decision:
     waiting = record.waiting()
     waiting.remove(item)
     place = max(1, min(message.position, len(waiting) + 1))
-    before = waiting[place - 1].id if place <= len(waiting) else ""
+    if place <= len(waiting):
+        before = waiting[place - 1].id
+    else:  # behind the last one
+        order = [name for name in record.order if name != item.id or not waiting]
+        last = waiting[-1].id if waiting else item.id
+        before = next(iter(order[order.index(last) + 1 :]), "")
     return Decision(
         reply=_yes(item, position=place), entries=(e.Moved(item=item.id, before=before),)
     )

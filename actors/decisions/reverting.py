@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
 from ...journal.record import SessionRecord
-from ...journal.revert_record import RevertRecord
+from ...journal.revert_record import RevertRecord, taken_back
 from ...machines import protocol as m
 from . import stopping
 from .decision import NOTHING, Decision, answer, refusal, refused_with
@@ -69,6 +69,7 @@ def ending_of(
         if turn not in message.turns and {*resumed_turns(record, turn)} & {*message.turns}
     )
     notes = tuple(f"turns whose copies of files are at {name}" for name in others)
+    left = {path for turn in message.turns for path in taken_back(record.reverts, turn)}
     return e.Reverted(
         id=message.id,
         scope=known.asked.scope,
@@ -80,6 +81,7 @@ def ending_of(
         turns=(*message.turns, *(went_on if record.run is None else ())),
         notes=(*message.notes, *notes),
         is_original=message.is_original and not notes,
+        is_partial=known.asked.scope == "undo" and bool(left - {*message.restored}),
     )
 
 

@@ -189,7 +189,9 @@ def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) 
     said = server.requests[-1].body["messages"]
     assert "[Result from kid] All is well." in said[-1]["content"]
     (of_call,) = (one["content"] for one in said if one["role"] == "tool")
-    assert of_call.startswith("[The program died while this subagent worked. It goes on when you do")
+    assert of_call.startswith(
+        "[The program died while this subagent worked. It goes on when you do"
+    )
 
 
 def test_leaving_stops_children_too(place: Place, family) -> None:

@@ -182,3 +182,19 @@ def test_the_oldest_that_was_interrupted_is_resumed_first(place: Place, serve) -
         "one",
         "two",
     ]
+
+
+def test_a_message_that_is_moved_to_its_place_passes_no_steer(
+    place: Place, serve, gate: Gate
+) -> None:
+    """Positions are those of messages that wait for a turn; what steers stays where it is."""
+    serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
+    for text, kind in (("two", "queue"), ("three", "queue"), ("four", "steer")):
+        chat.causes({"text": text, "as": kind}, "accepted", text=text)
+    orders = []
+    for command in ("/queue", "/queue move 3 2", "/queue move 2 9", "/queue move 2 1"):
+        chat.ask(command)
+        items = chat.ask("/queue")["data"]["items"]
+        orders.append([item["number"] for item in items if item["state"] == "pending"])
+    assert orders == [[2, 3, 4], [2, 3, 4], [3, 2, 4], [2, 3, 4]]

@@ -537,3 +537,18 @@ def test_a_crash_does_not_make_anothers_edit_the_commands(place: Place, serve, g
     done = place.data("sessions", "revert", chat.session)
     assert done["restored"] == ["a.txt"]
     assert (place.folder / "b.txt").read_text() == "of the other\n"
+
+
+def test_a_message_is_reverted_until_all_its_files_are_back(
+    place: Place, serve, gate: Gate
+) -> None:
+    """`/revert undo PATH` brings one file back; the others are still as they were before it."""
+    serve(Tools([shell(f"echo x > x.txt; echo y > y.txt; {gate.command}")]), top=ALLOW)
+    chat = place.at_work(gate, "first")
+    chat.causes("stop and revert", "reverted")
+    marks = list[bool]()
+    for command in ("/queue", "/revert undo x.txt", "/revert undo"):
+        chat.ask(command)
+        (item,) = chat.ask("/queue")["data"]["items"]
+        marks.append(item.get("reverted", False))
+    assert marks == [True, True, False]
