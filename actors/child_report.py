@@ -99,6 +99,8 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[m.ChildRe
         case e.TurnEnded() if _is_done(record):
             return [_over(name, entry.status, entry.reason, record)]
         case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
+            if any(stop.state == "stopping" for stop in record.stops.values()):
+                return []  # the stop reports for both, once all is dead
             last = last_report(name, record)  # its turn had ended before, by a fault
             return [last] if last is not None else []
         case e.GoalJudged() | e.GoalPaused() if record.state == "idle" and _is_done(record):

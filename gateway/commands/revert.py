@@ -18,6 +18,7 @@ from ...machines import protocol as m
 from ...machines.errors import UnknownSession
 from ...workspace.workspace import FileChange
 from ..client import SessionClient
+from ..speaker import speaker
 from ..wording.acknowledgement import path_names, reverted_text
 from ..wording.formats import sender
 from .command import Argument, Reply, command
@@ -103,7 +104,7 @@ def revert(
     is_empty = not (data.get("restored") or data.get("kept") or data.get("turns"))
     if (is_empty or not record.turns) and (before := _before(client, record, scope)):
         client.publisher.notice(before)
-    is_named = bool(sender(data.get("user") or ""))  # the revert itself says by whom
+    is_named = bool(sender(speaker().user))  # the revert itself says by whom
     is_news = bool(data.get("restored")) and not (is_dry_run or is_named)
     news = "another terminal or program asked for this revert." if is_news else ""
     return Reply(ok=bool(data["ok"]), data=data, text=text, news=news)

@@ -406,3 +406,30 @@ def test_what_is_said_to_a_subagent_is_told_once_to_whoever_is_attached(
     assert told == ["user: look closely"]
     assert not [event for event in ann.seen("notice") if "quickly" in event["text"]]
     assert ann.close() == chat.close() == 0
+
+
+def test_a_stop_of_two_in_the_background_leaves_both_to_be_resumed(
+    place: Place, serve, gate: Gate
+) -> None:
+    """One whose own turn is over waits for the one that works for it, and is interrupted with that."""
+    serve(
+        delegate({"task": "boss's task", "name": "boss", "background": True}),
+        delegate({"task": KID, "name": "kid", "background": True}, match="boss's task"),
+        shell(gate.command, match=KID),
+        Text("Off they go.", times=0),
+    )
+    chat = place.chat("--yes")
+    chat.send(PARENT)
+    pid = gate.wait()
+    until(lambda: len(chat.seen("turn_ended")) == 2)
+    stopped = chat.causes("/stop", "stopped", session=chat.session)
+    assert pid in stopped["killed"]
+    agents = chat.ask("/agents")["data"]["agents"]
+    assert [(agent["path"], agent["state"]) for agent in agents] == [
+        ("boss", "interrupted"),
+        ("boss/kid", "interrupted"),
+    ]
+    gate.open()
+    assert chat.ask("/queue resume")["data"]["children"] == ["boss"]
+    ended = {chat.wait("child_ended", status="completed")["name"] for _ in range(2)}
+    assert ended == {"boss", "kid"}
