@@ -21,7 +21,7 @@ _NUDGE = (
     "a fenced block."
 )
 _MISSING = (
-    "There is no {name} yet. Print its path alone on a line, then its whole content in a fenced "
+    "There is no {name} yet. Write it: first a line with its path alone, then all its lines in a fenced "
     "block."
 )
 _MODULE = (

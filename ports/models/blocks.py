@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest
-from ..tools.survey import DATA, EXAMPLE, SURVEY
+from ..tools.survey import DATA, SURVEY, is_example
 from .asking import Asking, spoken
 from .failing_tests import FailingTests
 from .failure_text import has_failed, has_passed
@@ -221,7 +221,7 @@ class SmallTurn:
         view = self.view
         writes = [("write", {"path": path, "content": body}) for path, body in files]
         is_change = any(path in view.files for path, _ in files)
-        is_asked = view.tests.startswith(EXAMPLE) or view.request.speaks_of_tests
+        is_asked = is_example(view.tests) or view.request.speaks_of_tests
         is_tested = files and view.tests and (is_change or is_asked)
         is_last = not self.left.next(dict(files))
         return (*writes, *([self._test_run()] if is_tested and is_last else []))

@@ -18,7 +18,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign
 def merged(path: str, before: str, written: str) -> str:
     """Return the whole file: what was written, or the file before with the definitions that were.
 
-    A text that has all definitions of the file, or cannot be read, is the whole file already.
+    Those that it had not come behind the others. A text that has all definitions of the file, or cannot
+    be read, is the whole file already.
     """
     is_shorter = len(written.split()) < _WHOLE * len(before.split())
     if not path.endswith((".py", ".pyi")) or not is_shorter:
@@ -27,7 +28,7 @@ def merged(path: str, before: str, written: str) -> str:
     if old is None or new is None:
         return written
     known, given = _definitions(old), _definitions(new)
-    if not given or known.keys() <= given.keys() or not known.keys() & given.keys():
+    if not given or known.keys() <= given.keys():
         return written
     fits = _Definition | ast.Import | ast.ImportFrom
     if not all(isinstance(node, fits) for node in new.body[1:]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
 from types import MappingProxyType
 
 from ..tools.survey import DATA
@@ -108,7 +109,16 @@ class LeftOver:
                 more |= new.keys() - old.keys()
         asked = {*words_in(self.view.request.text)}
         known = {word for text in self.view.before.values() for word in words_in(text or "")}
-        fewer, more = fewer & asked, (more & asked) - known
-        instead = more.pop() if len(fewer) == len(more) == 1 else ""
-        for word in sorted(fewer):
-            yield word, instead, ""
+        gone, came = (self._phrases(words) for words in (fewer & asked, (more & asked) - known))
+        instead = came[0] if len(gone) == len(came) == 1 else ""
+        for phrase in sorted(gone):
+            yield phrase, instead, ""
+
+    def _phrases(self, words: Collection[str]) -> list[str]:
+        """Join words that stand side by side in the request, such as a street and its number."""
+        found = list[str]()
+        for run in re.findall(r"[\w.-]+(?: [\w.-]+)*", self.view.request.text):
+            for is_one, near in groupby(run.split(), key=lambda word: word.rstrip(".") in words):
+                if is_one:
+                    found.append(" ".join(near).rstrip("."))
+        return list(dict.fromkeys(found))

@@ -10,7 +10,7 @@ from ..tools.survey import DATA, TABLES
 from .failure_text import tail_of
 from .imports import with_imports
 from .said_files import SAMPLE, commands_in, is_code, scripts_in
-from .tables import beginning, with_beginning
+from .tables import beginning, ragged, with_beginning
 from .turn_view import TurnView
 
 _TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".ini", ".sql")
@@ -48,6 +48,8 @@ class ScriptWork:
         begins = f"It begins with\n\n{code}\n" if (code := self._beginning(data)) else ""
         new = " and ".join(f"`{name}`" for name in self._new_texts())
         makes = f"It makes {new}.\n\n" if new and not view.request.is_question else ""
+        if view.request.is_in_place and not new and len(data) == 1:
+            makes = f"It writes {names} again as it has to be.\n\n"
         return f"{part}{_SCRIPT.format(names=names, imports=imports)}{makes}{begins}"
 
     def command(self, text: str) -> str:
@@ -84,6 +86,9 @@ class ScriptWork:
         view = self.view
         if missing := self.missing():
             return f"There is no {' or '.join(f'`{name}`' for name in missing)} yet."
+        for path in self._made:
+            if path.endswith(TABLES) and (fault := ragged(view.files[path] or "")):
+                return f"In `{path}` {fault}: write it with csv.writer."
         has_printed = any(tail_of(result) for _, result in view.rounds[-1].pairs)
         is_same = view.shown == view.first_shown
         return "Nothing was changed yet." if has_printed and is_same else ""
@@ -99,9 +104,21 @@ class ScriptWork:
         kinds: tuple[str, ...] = DATA
         if request.is_question:
             kinds = (*DATA, ".json") if request.is_computed else TABLES
-        elif request.is_chore or self._new_texts():
+        elif request.is_chore or request.is_in_place or self._new_texts():
             kinds = (*DATA, ".json", ".txt")
-        return [path for path in named if path.endswith(kinds)]
+        is_known = (*DATA, *_TEXTS)
+        is_other = request.is_chore and not request.is_question
+        return [
+            path
+            for path in named
+            if path.endswith(kinds)
+            or (is_other and not (path.endswith(is_known) or is_code(path) or path in self._made))
+        ]
+
+    @property
+    def _made(self) -> set[str]:
+        """The files that were not there at the beginning."""
+        return self.view.files.keys() - self.view.before.keys()
 
     def _new_texts(self) -> list[str]:
         """Return the texts that the request names and the folder has not."""

@@ -51,6 +51,10 @@ _CHORE = lazy_pattern(
     r"(?i)\b(sort(ed|s)?|uniq\w*|duplicates?|dedup\w*|count|sum|total|average|merged?|combined?|join|"
     r"together|alphabetical\w*|only once|(each|every) (line|row))\b"
 )
+_IN_PLACE = lazy_pattern(
+    r"(?i)\b(remove|delete|drop|throw|take)\b.{0,60}\b(from|out of)\b|"
+    r"\b(remove|delete|drop|throw (away|out))\b.{0,20}\b(all|every|each|the) "
+)
 _SOURCE = lazy_pattern(
     r"(?i)\b(?:look (?:at|in|into)|reads?|see|according to|as in|described in) [`'\"]?([\w-]+\.\w{1,5})\b"
 )
@@ -89,6 +93,8 @@ class SpokenRequest:
     """Whether tests are to be changed."""
     is_computed = _Says(_COMPUTED)
     """Whether what is asked is computed from all lines of a file."""
+    is_in_place = _Says(_IN_PLACE)
+    """Whether something is to leave a file that stays."""
     is_chore = _Says(_CHORE)
     """Whether something is to be made of all lines of a file."""
 

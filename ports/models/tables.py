@@ -12,7 +12,8 @@ from posixpath import basename
 
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
-_TABS = ".tsv"
+_COMMAS = ",;\t|"
+_READER = re.compile(r"(csv\.(?:Dict)?[Rr]eader\((?:[^()\n]|\([^()\n]{0,200}\)){1,200})\)")
 
 
 def beginning(tables: Mapping[str, str]) -> str:
@@ -24,10 +25,11 @@ def beginning(tables: Mapping[str, str]) -> str:
     for path, text in tables.items():
         stem = re.sub(r"\W", "_", basename(path).partition(".")[0])
         name = "rows" if len(tables) == 1 else stem
-        columns = _numbers(text, "\t" if path.endswith(_TABS) else ",")
+        comma = comma_of(text)
+        columns = _numbers(text, comma)
         reader = "reader" if columns is None else "DictReader"
-        tabs = ", delimiter='\\t'" if path.endswith(_TABS) else ""
-        lines.append(f"{name} = list(csv.{reader}(open({path!r}, newline=''){tabs}))")
+        between = f", delimiter={comma!r}" if comma != "," else ""
+        lines.append(f"{name} = list(csv.{reader}(open({path!r}, newline=''){between}))")
         whole = [column for column, is_whole in (columns or {}).items() if is_whole]
         lines += [f"for row in {name}:"] if whole else []
         lines += [f"    row[{column!r}] = int(row[{column!r}])" for column in whole]
@@ -37,15 +39,33 @@ def beginning(tables: Mapping[str, str]) -> str:
 
 
 def with_beginning(script: str, begins: str) -> str:
-    """Return a script behind its first lines; where it reads the one table itself, with its numbers."""
+    """Return a script behind its first lines; where it reads the one table itself, as these do."""
     if "csv." not in script:
         return begins + script
+    if "delimiter" in begins and "delimiter" not in script:
+        between = begins.partition(", delimiter=")[2].partition(")")[0]
+        script = _READER.sub(lambda call: f"{call[1]}, delimiter={between})", script)
     _, read, *numbers = begins.splitlines() if begins else ("", "")
     lines = script.splitlines()
     if not numbers or read not in lines or numbers[-1] in lines:
         return script
     at = lines.index(read) + 1
     return "\n".join([*lines[:at], *numbers, *lines[at:]])
+
+
+def comma_of(table: str) -> str:
+    """Return what stands between the columns of a table: what its first line has most of."""
+    head = table.partition("\n")[0]
+    return max(_COMMAS, key=head.count)
+
+
+def ragged(table: str) -> str:
+    """Say which line of a table has another number of fields than its head; empty if none has."""
+    rows = list(csv.reader(table.splitlines(), delimiter=comma_of(table)))
+    for number, row in enumerate(rows, 1):
+        if row and len(row) != len(rows[0]):
+            return f"line {number} has {len(row)} fields, and its head {len(rows[0])}"
+    return ""
 
 
 def _numbers(table: str, comma: str) -> dict[str, bool] | None:

@@ -12,7 +12,8 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,7 @@ def command_of_tests(files: Sequence[Found], request: str = "") -> str:
         return "cargo test -q"
     if any(path.endswith("_test.go") for path in by_path) and shutil.which("go"):
         return "go test ./..."
-    return command_of_example(request)
+    return command_of_example(request) or command_of_call(request, by_path)
 
 
 EXAMPLE = "python3 -B -c "
@@ -250,6 +251,33 @@ _EXAMPLE = lazy_pattern(
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|-?\d[\d.]*\d|-?\d|\[[^\]\n]*\]|\{[^}\n]*\}|True|False|None)"
 )
 _MODULE = lazy_pattern(r"(?<![\w./-])[A-Za-z_]\w*\.py\b")
+
+
+_CALL = lazy_pattern(
+    r"\b(python3?|bash|sh|node) ([\w-]{1,60}\.(?:py|sh|js))((?: [^\s,;()`'\"]{1,60}){1,6})"
+)
+_VALUE = lazy_pattern(r"-.*|.*\d.*|.*[/.]\w.*")
+
+
+def command_of_call(request: str, paths: Collection[str]) -> str:
+    """Return how a request says that the script which it wants is called; empty if it does not.
+
+    Its arguments are options, numbers, dates, and files and folders that are there.
+    """
+    found = _CALL.search(request)
+    if found is None or request.count(found[2]) < 2 or not shutil.which(found[1]):
+        return ""
+    there = {part for path in paths for part in (path, path.partition("/")[0])}
+    given = takewhile(
+        lambda word: _VALUE.fullmatch(word) or word.rstrip(".") in there, found[3].split()
+    )
+    values = [word.rstrip(".") for word in given]
+    return shlex.join([found[1], found[2], *values]) if values else ""
+
+
+def is_example(tests: str) -> bool:
+    """Whether the command that checks a change comes from the request, not from the folder."""
+    return tests.startswith(EXAMPLE) or _CALL.match(tests) is not None
 
 
 def function_of_example(request: str) -> str:
