@@ -222,10 +222,8 @@ def take_steers(record: SessionRecord, order: m.TakeSteers) -> Decision:
         return woken
     names = tuple(item.id for item in steers)
     said = (ChatMessage(role="user", text=taken_in(steers), pictures=pictures_of(steers)),)
-    return (
-        Decision(entries=(e.Steered(items=names, turn=order.turn, step=order.step, messages=said),))
-        + woken
-    )
+    steered = e.Steered(items=names, turn=order.turn, step=order.step, messages=said)
+    return Decision(entries=(steered,)) + woken
 
 
 def give_back(record: SessionRecord, order: m.HandBack) -> Decision:
@@ -276,12 +274,9 @@ def change(record: SessionRecord, message: m.QueueChange) -> Decision:
 
 def _steer(record: SessionRecord, message: m.QueueChange) -> Decision:
     decision = steer(record.queue, message)
-    waits = [
-        entry for entry in decision.entries if isinstance(entry, e.SteerAddressed) and entry.turn
-    ]
-    return replace(
-        decision, orders=tuple(("turn", m.SteerWaits(item=entry.item)) for entry in waits)
-    )
+    steers = (entry for entry in decision.entries if isinstance(entry, e.SteerAddressed))
+    told = tuple(("turn", m.SteerWaits(item=entry.item)) for entry in steers if entry.turn)
+    return replace(decision, orders=told)
 
 
 def _clear(record: SessionRecord, message: m.QueueChange) -> Decision:

@@ -81,8 +81,7 @@ def end_edit(record: QueueRecord, message: m.QueueChange) -> Decision:
 def move(record: QueueRecord, message: m.QueueChange) -> Decision:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
-    The position is counted from 1, the message that runs next; steers are not counted, and stay where
-    they are.
+    The position is counted from 1, the message that runs next; steers are not counted.
     """
     item = _find(record, message.number)
     if item is None:
@@ -95,9 +94,8 @@ def move(record: QueueRecord, message: m.QueueChange) -> Decision:
     if place <= len(waiting):
         before = waiting[place - 1].id
     else:  # behind the last one
-        order = [name for name in record.order if name != item.id or not waiting]
-        last = waiting[-1].id if waiting else item.id
-        before = next(iter(order[order.index(last) + 1 :]), "")
+        rest = record.order[record.order.index((waiting or [item])[-1].id) + 1 :]
+        before = next((name for name in rest if name != item.id), "")
     return Decision(
         reply=_yes(item, position=place), entries=(e.Moved(item=item.id, before=before),)
     )

@@ -254,9 +254,7 @@ def talk_offline(record: SessionRecord, message: m.SideTalk, environment: Enviro
 def take_back(record: SessionRecord, now: float, environment: Environment) -> Decision:
     """Take back the newest message: it waits in the queue instead. A planned stop is called off."""
     planned, newest = _revoked(record, now), _newest_stop(record, now)
-    off: tuple[Any, ...] = ()
-    if planned:
-        off = stopping.call_off(record, planned)
+    off = stopping.call_off(record, planned) if planned else ()
     if newest is None:
         return Decision(entries=off) + queueing.take_back(record, now)
     key = f"undo-{newest.id}"

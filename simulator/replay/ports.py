@@ -234,8 +234,8 @@ class RecordedPorts:
             self._player.hand(asked[1], m.RestoreEnded(id=entry.id, fault=entry.reason))
         else:
             told = {**asdict(entry)}
-            told.pop("scope")
-            told.pop("is_dry_run")
+            for name in ("scope", "is_dry_run", "is_partial"):  # the session knows these itself
+                del told[name]
             self._player.hand(asked[1], m.RestoreEnded(**told))
         return True
 
