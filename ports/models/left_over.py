@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import groupby
 from types import MappingProxyType
 
 from ..tools.survey import DATA
@@ -109,16 +108,27 @@ class LeftOver:
                 more |= new.keys() - old.keys()
         asked = {*words_in(self.view.request.text)}
         known = {word for text in self.view.before.values() for word in words_in(text or "")}
-        gone, came = (self._phrases(words) for words in (fewer & asked, (more & asked) - known))
+        old_text, new_text = (
+            "\n".join(filter(None, of.values())) for of in (self.view.before, now)
+        )
+        gone = self._phrases(fewer & asked, old_text)
+        came = self._phrases((more & asked) - known, new_text)
         instead = came[0] if len(gone) == len(came) == 1 else ""
         for phrase in sorted(gone):
             yield phrase, instead, ""
 
-    def _phrases(self, words: Collection[str]) -> list[str]:
-        """Join words that stand side by side in the request, such as a street and its number."""
+    def _phrases(self, words: Collection[str], text: str) -> list[str]:
+        """Join words that stand side by side in the request and a text, as a street and its number do.
+
+        One other word may stand between two of them.
+        """
         found = list[str]()
         for run in re.findall(r"[\w.-]+(?: [\w.-]+)*", self.view.request.text):
-            for is_one, near in groupby(run.split(), key=lambda word: word.rstrip(".") in words):
-                if is_one:
-                    found.append(" ".join(near).rstrip("."))
+            parts = run.split()
+            ours = [at for at, part in enumerate(parts) if part.rstrip(".") in words]
+            while ours:
+                first = end = ours.pop(0)
+                while ours and ours[0] - end <= 2 and " ".join(parts[first : ours[0]]) in text:
+                    end = ours.pop(0)
+                found.append(" ".join(parts[first : end + 1]).rstrip("."))
         return list(dict.fromkeys(found))

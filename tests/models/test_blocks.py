@@ -226,6 +226,17 @@ def test_what_is_left_over_is_told() -> None:
     assert talk.next(survey.replace("get_usr", "load_user")).text == "Done."
 
 
+def test_words_that_stand_side_by_side_are_one_name() -> None:
+    """A street with its number is not left over where the street has another number."""
+    shop, people = "a.html\n```\nElm St 7\n```", "b.csv\n```\nann,Elm St 72\n```"
+    talk = Talk("a.html\n```\nOak St 12\n```")
+    talk.says("we moved from Elm St 7 to Oak St 12, put that everywhere")
+    talk.next(f"{shop}\n\n{people}")
+    talk.next("Replaced `a.html`.")
+    done = talk.next(f"{shop.replace('Elm St 7', 'Oak St 12')}\n\n{people}")
+    assert (done.text, len(talk.model.asked)) == ("Done.", 1)
+
+
 def test_a_function_that_fails_the_example_is_asked_for_alone() -> None:
     """By its head and the example; the rest of the file stays as it is."""
     last = "def last(name):\n    return name\n"

@@ -44,6 +44,14 @@ def test_imports_and_new_functions_are_added() -> None:
     assert whole.endswith(helper)
 
 
+def test_a_new_function_alone_leaves_the_others() -> None:
+    """It comes behind them, though none of them is in what was written."""
+    helper = "def helper():\n    return 1\n"
+    whole = merged("pages.py", FILE, helper)
+    assert whole.startswith(FILE.rstrip())
+    assert whole.endswith(helper)
+
+
 def test_what_is_a_whole_file_stays_as_it_was_written() -> None:
     """All definitions are there, or nearly all words, or it is no Python."""
     renamed = FILE.replace("def count", "def count_pages")

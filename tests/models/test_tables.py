@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.ports.models.tables import beginning, with_beginning
+from steersman.ports.models.tables import beginning, ragged, with_beginning
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ from steersman.ports.models.tables import beginning, with_beginning
             ],
         ),
         ("a.tsv", "item\tqty\nspade, big\t1\n", [{"item": "spade, big", "qty": 1}]),
+        ("a.csv", "item;price\nspade;1,5\n", [{"item": "spade", "price": "1,5"}]),
         ("a.csv", "spade,12\nrake,3\n", [["spade", "12"], ["rake", "3"]]),
         ("a.csv", "item,qty\nspade,many\nrake\n", None),
         ("a.csv", "", []),
@@ -55,3 +56,24 @@ def test_a_script_has_the_lines_that_it_was_given() -> None:
     for script in (f"import csv\n{read}\n{numbers}\nx", "import csv\nx = csv.reader(f)"):
         assert with_beginning(script, begins) == script
     assert with_beginning("import csv\ncsv.reader(f)", "") == "import csv\ncsv.reader(f)"
+
+
+def test_a_script_reads_a_table_by_its_commas() -> None:
+    """Also where it reads the table in words of its own."""
+    begins = beginning({"a.csv": "n;qty\na;b\n"})
+    script = "import csv\nwith open('a.csv') as file:\n    rows = list(csv.DictReader(file))"
+    assert "csv.DictReader(file, delimiter=';')" in with_beginning(script, begins)
+
+
+@pytest.mark.parametrize(
+    ("table", "fault"),
+    [
+        ("id,place\n1,shed\n2,roof, north\n", "line 3 has 3 fields, and its head 2"),
+        ('id,place\n2,"roof, north"\n\n', ""),
+        ("id;price\n1;1,5\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_table_whose_lines_differ_is_told(table: str, fault: str) -> None:
+    """A text with a comma that was written without quotes."""
+    assert ragged(table) == fault

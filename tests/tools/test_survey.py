@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.ports.tools.survey import TESTS, Found, command_of_tests, files_in, shown
+from steersman.ports.tools.survey import TESTS, Found, command_of_tests, files_in, is_example, shown
 
 LOG = "".join(f"10:{n:02d} {'ERROR' if n % 7 == 3 else 'INFO'} request r{n}\n" for n in range(90))
 
@@ -105,6 +105,23 @@ def test_an_example_of_the_request_is_a_check(request_: str, fails: bool, tmp_pa
     ran = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
     said = "initials('bo') should be 'B', and is 'A.G.'"
     assert (ran.returncode != 0, said in ran.stderr) == (fails, fails)
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        ("write age.py. called like python3 age.py 2001-05-17 -v (a day), it says the age", "-v"),
+        ("a script biggest.sh, e.g. `bash biggest.sh boxes`", "boxes"),
+        ("a script biggest.sh for a folder: bash biggest.sh boxes.", "boxes"),
+        ("i need a.py: sh a.py is fine", ""),
+        ("please run python3 build.py 3 again", ""),
+    ],
+)
+def test_a_call_that_a_request_gives_is_a_check(request_: str, command: str) -> None:
+    """With what are values or files that are there; of a script that is wanted, so named twice."""
+    made = command_of_tests([Found(path="boxes/a.txt", text="x")], request_)
+    assert made.endswith(command) if command else made == ""
+    assert is_example(made) is bool(command)
 
 
 @pytest.mark.parametrize(
