@@ -3,7 +3,7 @@
 A file of a set is a family. Of each family the first, third and fifth task belong to the half `tune`,
 on which settings may be chosen; the others belong to `held`, which is only looked at to measure. The set
 `everyday` was written after the profile for small models, by somebody who did not know it; so were
-`second` and `third`, later: a version that is older than their first figures knew nothing of them.
+`second`, `third` and `fourth`, later: a version that is older than their first figures knew nothing of them.
 
 Keys of a task: `request` is what a person types; `files` are the folder, path to text; `generated` are
 orders for more of it (`generated.py`); `changes` are patterns of the files that may change, none for a
@@ -29,6 +29,7 @@ FROZEN = {
     "second": "6c192061eb7ea0f0",
     "hard": "b2c8445d8fa25608",
     "third": "8f1a9e8e966ed12c",
+    "fourth": "b911b4a3d1bf11ba",
 }
 """The hash of each set, kept with each result: results of different sets cannot be compared."""
 FAMILIES = ("lookup", "fix", "write", "everywhere", "data", "trap")
