@@ -18,6 +18,8 @@ _ERROR = lazy_pattern(r"(E\s+)?\w*(Error|Exception)\b|E\s+assert ")
 _FRAME = lazy_pattern(r"\s*$|[=-]{5,}$|Traceback |Ran \d+ tests? |FAILED \(|\s+[\^~]+$")
 _HEAD = lazy_pattern(r"(ERROR|FAIL): |_{3,} ")
 _PLACE = lazy_pattern(r'File "(?:[^"/\n]*+/)*+([^/"\n]++)", (line \d+)')
+_NO_INPUT = "EOFError: EOF when reading a line"
+_ARGUMENTS = "nobody types; what is given is in sys.argv[1:]"
 
 
 def has_passed(result: str | None) -> bool:
@@ -33,8 +35,11 @@ def has_failed(result: str | None) -> bool:
 
 
 def tail_of(result: str) -> str:
-    """Return the end of what a command printed, without lines that only frame a Python traceback."""
-    text = EXIT.sub("", result).rstrip()
+    """Return the end of what a command printed, without lines that only frame a Python traceback.
+
+    Where a script waits for what nobody types, it is said what it has to read instead.
+    """
+    text = EXIT.sub("", result).rstrip().replace(_NO_INPUT, f"{_NO_INPUT}: {_ARGUMENTS}")
     lines = text.splitlines() if text != _NOTHING else []
     lines = [_PLACE.sub(r"\1, \2", line) for line in lines if not _FRAME.match(line)]
     return "\n".join(lines)[-TAIL:]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.ports.models.failure_text import cases_in, has_failed, has_passed, tail_of
+from steersman.ports.models.failure_text import cases_in, errors_in, has_failed, has_passed, tail_of
 
 UNITTEST = """\
 ======================================================================
@@ -79,3 +79,10 @@ def test_only_what_ended_by_itself_shows_something(
 ) -> None:
     """A command that was refused, or ended at its limit, has neither passed nor failed."""
     assert (has_passed(result), has_failed(result)) == how
+
+
+def test_a_script_that_waits_for_a_person_is_told_of_its_arguments() -> None:
+    """In every form in which a failure is told."""
+    printed = "Name: Traceback\nEOFError: EOF when reading a line\n[exit code 1]"
+    for told in (tail_of(printed), cases_in([printed]), errors_in(printed)):
+        assert "EOF when reading a line: nobody types; what is given is in sys.argv[1:]" in told
