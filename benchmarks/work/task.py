@@ -3,7 +3,7 @@
 A file of a set is a family. Of each family the first, third and fifth task belong to the half `tune`,
 on which settings may be chosen; the others belong to `held`, which is only looked at to measure. The set
 `everyday` was written after the profile for small models, by somebody who did not know it; so were
-`second`, `third` and `fourth`, later: a version that is older than their first figures knew nothing of them.
+`second`, `third` and `fourth`, later: a version older than their first figures knew nothing of them.
 
 Keys of a task: `request` is what a person types; `files` are the folder, path to text; `generated` are
 orders for more of it (`generated.py`); `changes` are patterns of the files that may change, none for a
