@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from ..journal.lock import Owner
-from ..journal.revert_record import REVERTED
+from ..journal.revert_record import OVER, REVERTED
 from ..journal.store import RowFilter, SessionRow, Store
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.value import Value
@@ -117,6 +117,7 @@ def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> S
     """Describe one session, which `owner` has open, or this program."""
     is_open = owner is not None or is_here
     asking = row.asking if is_open else 0
+    goes_on = row.run not in OVER  # what a reverted run had begun can only be discarded
     return SessionInfo(
         id=row.session,
         name=row.name,
@@ -131,7 +132,7 @@ def info_of(row: SessionRow, owner: Owner | None, *, is_here: bool = False) -> S
         open="here" if is_here else "elsewhere" if is_open else "no",
         waiting=row.waiting + row.offered,
         asking=asking,
-        interrupted=row.count_interrupted(is_owned=is_open),
+        interrupted=row.count_interrupted(is_owned=is_open) if goes_on else 0,
         has_begun=row.has_begun,
         seq=row.seq,
         created=row.created,

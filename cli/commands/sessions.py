@@ -30,7 +30,6 @@ from ...gateway.wording.redaction import Redactor, redactor_of
 from ...journal.codec import decode_entry, encode
 from ...journal.lock import Owner
 from ...journal.record import messages_of
-from ...journal.revert_record import REVERTED
 from ...journal.store import RowFilter, Store, StoredEntry
 from ...machines.conversation import ChatMessage
 from ...machines.errors import SteersmanError, UsageError
@@ -113,8 +112,7 @@ def list_sessions(
     if is_more:
         warn(f"These are the newest {len(shown)}; `--limit N` shows more.")
     for info in shown:
-        is_left = info.interrupted and info.open == "no" and info.result != REVERTED
-        if info.workflow and is_left:
+        if info.workflow and info.interrupted and info.open == "no":
             name = redactor.line(info.workflow)
             warn(f"Run of {name}: `steersman run --resume {info.id}` continues where it stopped.")
 

@@ -20,10 +20,7 @@ _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
     "a fenced block."
 )
-_MISSING = (
-    "There is no {name} yet. Write it: first a line with its path alone, then all its lines in a fenced "
-    "block."
-)
+_MISSING = "There is no {name} yet. Print {name} in a fenced block."
 _MODULE = (
     "Write the Python module {path} with {names}, and print only it in a fenced block.\n\n"
     "This must hold:\n{cases}\n\n{how}"

@@ -226,6 +226,16 @@ def test_what_is_left_over_is_told() -> None:
     assert talk.next(survey.replace("get_usr", "load_user")).text == "Done."
 
 
+def test_a_script_that_is_missing_is_asked_for_by_its_name() -> None:
+    """Its block needs no path then: the request names one file of its kind that is not there."""
+    talk = Talk("boxes/a.txt", "```bash\nls -S \"$1\" | head -1\n```")
+    talk.says("write a shell script big.sh that prints the biggest file, e.g. bash big.sh boxes")
+    answer = talk.next("boxes/a.txt\n```\nx\n```")
+    assert calls_of(answer)[0] == ("write", "big.sh")
+    asked = talk.model.asked[1].messages[-1].text
+    assert asked == "There is no big.sh yet. Print big.sh in a fenced block."
+
+
 def test_words_that_stand_side_by_side_are_one_name() -> None:
     """A street with its number is not left over where the street has another number."""
     shop, people = "a.html\n```\nElm St 7\n```", "b.csv\n```\nann,Elm St 72\n```"
