@@ -268,7 +268,8 @@ class SmallTurn:
     def _stays(self, path: str, body: str, *, is_target: bool) -> bool:
         """Whether a file that is there may not be replaced by what an answer has for it.
 
-        A test stays that fails or is not named, and what a new program reads, or is only pointed at.
+        A test stays that fails or is not named, what a new program reads, what is only pointed at, and
+        what the request says to leave.
         """
         view, request = self.view, self.view.request
         is_failing = has_failed(view.tested)
@@ -279,6 +280,7 @@ class SmallTurn:
             (is_test(path) and not (is_asked or is_target))
             or (is_failing and path.endswith(_DOCUMENTS))  # no words make tests pass
             or path in self._sources()
+            or any(is_named(name, path) for name in request.kept)
             or (is_program and not is_target and path.endswith((*DATA, ".json", ".txt")))
             or (bool(self.failing.known.get(path)) and not (body.strip() or request.empties))
         )

@@ -164,11 +164,12 @@ class FailingTests:
         files = self.view.files.items()
         told = "\n".join([self.view.request.text, *self.failures[:1]])
         tests = [text for path, text in files if text and is_test(path) and is_named(path, told)]
+        kept = self.view.request.kept
         found = [
             path
             for path, text in files
             if text
-            and not is_test(path)
+            and not (is_test(path) or any(is_named(name, path) for name in kept))
             and (
                 path in self.view.written
                 or is_named(path, told)

@@ -47,7 +47,9 @@ class ScriptWork:
         imports = ", which begins with `import csv`," if is_table else ""
         begins = f"It begins with\n\n{code}\n" if (code := self._beginning(data)) else ""
         new = " and ".join(f"`{name}`" for name in self._new_texts())
-        makes = f"It makes {new}.\n\n" if new and not view.request.is_question else ""
+        by_hand = new.endswith(".csv`") and not all(path.endswith(TABLES) for path in data)
+        how = " with csv.writer" if by_hand else ""
+        makes = f"It makes {new}{how}.\n\n" if new and not view.request.is_question else ""
         if view.request.is_in_place and not new and len(data) == 1:
             makes = f"It writes {names} again as it has to be.\n\n"
         return f"{part}{_SCRIPT.format(names=names, imports=imports)}{makes}{begins}"
@@ -97,6 +99,7 @@ class ScriptWork:
         """Return the files that a script is to look into: those shown in part, else those with data."""
         view, request = self.view, self.view.request
         named = [path for path in view.files if path.rpartition("/")[2] in request.text]
+        named = [path for path in named if path not in self._made] or named
         if parts := [path for path in named if view.files[path] is None]:
             return parts
         if any(is_code(name) and not name.endswith(_TEXTS) for name in request.paths):
@@ -111,8 +114,7 @@ class ScriptWork:
         return [
             path
             for path in named
-            if path.endswith(kinds)
-            or (is_other and not (path.endswith(is_known) or is_code(path) or path in self._made))
+            if path.endswith(kinds) or (is_other and not (path.endswith(is_known) or is_code(path)))
         ]
 
     @property

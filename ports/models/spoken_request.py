@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile, takewhile
 
 from ...machines.pattern import lazy_pattern
 from ..tools.survey import subjects
@@ -51,6 +52,16 @@ _CHORE = lazy_pattern(
     r"(?i)\b(sort(ed|s)?|uniq\w*|duplicates?|dedup\w*|count|sum|total|average|merged?|combined?|join|"
     r"together|alphabetical\w*|only once|(each|every) (line|row))\b"
 )
+_KEPT = lazy_pattern(
+    r"(?i)\b(?:leave|keep)\b(?P<left>.{0,60}?)"
+    r"\b(?:as (?:they|it) (?:are|is)|alone|unchanged|untouched)\b|"
+    r"\b(?:(?:do not|don'?t|never|(?:must|should|shall|may|can)(?: not|n'?t)|cannot) "
+    r"(?:be )?(?:touch|change|edit|modify|alter)(?:e?d)?|without (?:touch|chang|edit|modify|alter)ing)\b"
+    r"(?P<not>[^,;\n]{0,60})"
+)
+_OF_BEFORE = lazy_pattern(r"(?i)^\W*(both|them|it|these|those|either)\b|^\W*$")
+_FILLS = {"the", "file", "files", "anything", "in", "and", "or", "either", "neither", "nor"}
+_SENTENCE = lazy_pattern(r"(?<=[.;!?])\s|\n")
 _IN_PLACE = lazy_pattern(
     r"(?i)\b(remove|delete|drop|throw|take)\b.{0,60}\b(from|out of)\b|"
     r"\b(remove|delete|drop|throw (away|out))\b.{0,20}\b(all|every|each|the) "
@@ -128,6 +139,21 @@ class SpokenRequest:
     def pointed_at(self) -> list[str]:
         """The names of files that are only pointed at."""
         found: list[str] = _SOURCE.findall(self.text)
+        return found
+
+    @property
+    def kept(self) -> set[str]:
+        """The names of files that it says to leave as they are."""
+        found = set[str]()
+        for sentence in _SENTENCE.split(self.text):
+            for said in _KEPT.finditer(sentence):
+                what = said["left"] or said["not"] or ""
+                if _OF_BEFORE.match(what):
+                    found |= {*PATH.findall(sentence[: said.start()])}
+                words = (word.strip("`'\",;:") for word in what.split())
+                named = dropwhile(lambda word: word.lower() in _FILLS, words)
+                found |= {*takewhile(lambda word: PATH.fullmatch(word) or word in _FILLS, named)}
+        found -= _FILLS
         return found
 
     @property

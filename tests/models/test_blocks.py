@@ -14,6 +14,7 @@ from steersman.ports.models.blocks import BlocksDialect
 from steersman.ports.models.fragments import head_of, without_body
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.said_files import PROMPT
+from steersman.ports.models.spoken_request import SpokenRequest
 
 TOOLS = tuple(
     ToolSchema(name=name, description="", parameters={})
@@ -228,7 +229,7 @@ def test_what_is_left_over_is_told() -> None:
 
 def test_a_script_that_is_missing_is_asked_for_by_its_name() -> None:
     """Its block needs no path then: the request names one file of its kind that is not there."""
-    talk = Talk("boxes/a.txt", "```bash\nls -S \"$1\" | head -1\n```")
+    talk = Talk("boxes/a.txt", '```bash\nls -S "$1" | head -1\n```')
     talk.says("write a shell script big.sh that prints the biggest file, e.g. bash big.sh boxes")
     answer = talk.next("boxes/a.txt\n```\nx\n```")
     assert calls_of(answer)[0] == ("write", "big.sh")
@@ -932,3 +933,29 @@ def test_a_new_function_that_fails_the_tests_is_asked_for_alone() -> None:
         "This must hold:\nassert g(1) == 2"
     )
     assert answer.tool_calls[0].arguments["content"] == f"{old}\n\ndef g(n):\n    return n + 1\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept"),
+    [
+        ("test_a.py fails. a.py is right, leave both as they are", {"a.py"}),
+        ("fix it, but do not touch lib/b.py or c.py, they are shared", {"lib/b.py", "c.py"}),
+        ("leave the files a.txt and b.txt alone.", {"a.txt", "b.txt"}),
+        ("please fix it without changing c.py", {"c.py"}),
+        ("b.txt must not be changed", {"b.txt"}),
+        ("the total never changes in cart.py", set()),
+        ("keep the head of a.csv as it is, sort the rest", set()),
+        ("don't change the order of the items in list.py", set()),
+    ],
+)
+def test_files_that_are_to_stay_are_known(request_: str, kept: set[str]) -> None:
+    """Named right behind the words for it, or before them if these only point at them."""
+    assert SpokenRequest(request_).kept == kept
+
+
+def test_a_file_that_is_to_stay_is_not_written() -> None:
+    """Though the model prints it."""
+    talk = Talk("a.py\n```\nx = 2\n```\n\nb.py\n```\ny = 2\n```")
+    talk.says("set x to 2 in a.py, don't touch b.py")
+    answer = talk.next("a.py\n```\nx = 1\n```\n\nb.py\n```\ny = 1\n```")
+    assert calls_of(answer) == [("write", "a.py")]
