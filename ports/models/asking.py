@@ -10,6 +10,7 @@ from .failing_tests import FailingTests
 from .failure_text import cases_in, errors_in, has_failed, tail_of
 from .fragments import head_of, without_body
 from .left_over import LeftOver
+from .said_files import is_code, is_test
 from .script_work import ScriptWork
 from .turn_view import Round, TurnView, is_named
 
@@ -20,6 +21,7 @@ _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
     "a fenced block."
 )
+_NAMED = "Nothing was changed yet. Print {name} with the whole changed code in a fenced block."
 _MISSING = "There is no {name} yet. Print {name} in a fenced block."
 _MODULE = (
     "Write the Python module {path} with {names}, and print only it in a fenced block.\n\n"
@@ -88,7 +90,11 @@ class Asking:
         """Ask for a file where an answer has none, or none that changes anything."""
         if missing := self.scripts.missing():
             return _MISSING.format(name=missing[0])
-        return _SAME.format(request=self.view.request.text) if is_same else _NUDGE
+        if is_same:
+            return _SAME.format(request=self.view.request.text)
+        named = [path for path in self.view.files if is_named(path, self.view.request.text)]
+        code = [path for path in named if is_code(path) and not is_test(path)]
+        return _NAMED.format(name=code[0]) if code else _NUDGE
 
     def _next(self) -> str:
         """Return the message that the model is to answer, before what it has looked at since."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _WHOLE = 0.75
 """A text with this share of a file's words is the whole file, also if a definition is missing."""
@@ -21,14 +21,16 @@ def merged(path: str, before: str, written: str) -> str:
     Those that it had not come behind the others. A text that has all definitions of the file, or cannot
     be read, is the whole file already.
     """
-    is_shorter = len(written.split()) < _WHOLE * len(before.split())
-    if not path.endswith((".py", ".pyi")) or not is_shorter:
-        return written
     old, new = parsed(before), parsed(written)
-    if old is None or new is None:
+    if not path.endswith((".py", ".pyi")) or old is None or new is None:
         return written
     known, given = _definitions(old), _definitions(new)
     if not given or known.keys() <= given.keys():
+        return written
+    is_shorter = len(written.split()) < _WHOLE * len(before.split())
+    is_apart = not known.keys() & given.keys() and not _is_renamed(known, given)
+    is_apart &= not any(isinstance(of, ast.Assign | ast.AnnAssign) for of in given.values())
+    if not (is_shorter or is_apart):
         return written
     fits = _Definition | ast.Import | ast.ImportFrom
     if not all(isinstance(node, fits) for node in new.body[1:]):
@@ -51,6 +53,18 @@ def merged(path: str, before: str, written: str) -> str:
     at = behind_opening(old)
     lines[at:at] = imports
     return "\n".join(lines) + "\n"
+
+
+def _is_renamed(known: Mapping[str, _Definition], given: Mapping[str, _Definition]) -> bool:
+    """Whether something has another name now, and is the same inside."""
+    inner = [{ast.dump(part) for part in _inside(of)} for of in known.values()]
+    return any({ast.dump(part) for part in _inside(of)} in inner for of in given.values())
+
+
+def _inside(node: _Definition) -> list[ast.stmt] | list[ast.expr]:
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return [node.value] if node.value is not None else []
+    return node.body
 
 
 def behind_opening(tree: ast.Module) -> int:

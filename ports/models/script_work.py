@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Sequence
 from posixpath import dirname
 
+from ...machines.pattern import lazy_pattern
 from ..tools.survey import DATA, TABLES
 from .failure_text import tail_of
 from .imports import with_imports
 from .said_files import SAMPLE, commands_in, is_code, scripts_in
-from .tables import beginning, ragged, with_beginning
+from .tables import beginning, ending, ragged, with_beginning
 from .turn_view import TurnView
 
 _TEXTS = (".json", ".txt", ".md", ".toml", ".yaml", ".yml", ".xml", ".html", ".ini", ".sql")
@@ -18,6 +19,7 @@ _SCRIPT = (
     "To look into {names}, or to make something of all its lines, print one short Python script"
     "{imports} in a ```python block, which is run in the folder, and nothing else.\n\n"
 )
+_WRITES = lazy_pattern(r"['\"]w\+?['\"]|\.write")
 _MOVE = (
     "To move or remove a file, print first the one command for it (such as `mv old.txt new.txt`) in a "
     "```sh block, and nothing else.\n\n"
@@ -50,9 +52,8 @@ class ScriptWork:
         by_hand = new.endswith(".csv`") and not all(path.endswith(TABLES) for path in data)
         how = " with csv.writer" if by_hand else ""
         makes = f"It makes {new}{how}.\n\n" if new and not view.request.is_question else ""
-        if view.request.is_in_place and not new and len(data) == 1:
-            makes = f"It writes {names} again as it has to be.\n\n"
-        return f"{part}{_SCRIPT.format(names=names, imports=imports)}{makes}{begins}"
+        ends = f"It ends with\n\n{code}\n" if (code := self._ending(data)) else ""
+        return f"{part}{_SCRIPT.format(names=names, imports=imports)}{makes}{begins}{ends}"
 
     def command(self, text: str) -> str:
         """Return the command of an answer, or one that runs its script; empty if it has none."""
@@ -70,7 +71,10 @@ class ScriptWork:
             return "" if scripts else command  # the script is what was asked for
         if not scripts:
             return command
-        script = with_beginning(scripts[-1].rstrip(), self._beginning(self._data()))
+        data = self._data()
+        script = with_beginning(scripts[-1].rstrip(), self._beginning(data))
+        if (ends := self._ending(data)) and not _WRITES.search(script):
+            script = f"{script}\n{ends}"
         return f"python3 - <<'END'\n{with_imports(script).rstrip()}\nEND"
 
     def missing(self) -> list[str]:
@@ -126,6 +130,12 @@ class ScriptWork:
         """Return the texts that the request names and the folder has not."""
         new = [name for name in self.view.request.paths if name not in self.view.files]
         return [name for name in new if name.endswith((*DATA, *_TEXTS))]
+
+    def _ending(self, paths: Sequence[str]) -> str:
+        """Return the last lines of a script that takes something out of the one table."""
+        is_one = len(paths) == 1 and self.view.request.is_in_place and not self._new_texts()
+        text = self.view.files[paths[0]] if is_one and self._beginning(paths) else None
+        return ending(paths[0], text) if text else ""
 
     def _beginning(self, paths: Sequence[str]) -> str:
         """Return the first lines of a script that makes something of tables: each is read as a whole."""

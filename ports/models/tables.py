@@ -38,6 +38,21 @@ def beginning(tables: Mapping[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
+def ending(path: str, table: str) -> str:
+    """Return the lines that write `rows` over a table that has a head; empty for one without."""
+    comma = comma_of(table)
+    head = next(csv.reader(table.splitlines(), delimiter=comma), [])
+    if _numbers(table, comma) is None or not head:
+        return ""
+    how = f"delimiter={comma!r}, lineterminator='\\n'"
+    return (
+        f"with open({path!r}, 'w', newline='') as file:\n"
+        f"    writer = csv.DictWriter(file, {head!r}, {how})\n"
+        "    writer.writeheader()\n"
+        "    writer.writerows(rows)\n"
+    )
+
+
 def with_beginning(script: str, begins: str) -> str:
     """Return a script behind its first lines; where it reads the one table itself, as these do."""
     if "csv." not in script:

@@ -52,6 +52,15 @@ def test_a_new_function_alone_leaves_the_others() -> None:
     assert whole.endswith(helper)
 
 
+def test_a_new_class_leaves_the_only_other_one() -> None:
+    """However short the file is; one that is the same under another name takes its place."""
+    before = 'class OldError(Exception):\n    """No such item."""\n'
+    new = 'class NewError(Exception):\n    """The cart is empty."""\n'
+    assert merged("errors.py", before, new) == f"{before}\n\n{new}"
+    renamed = before.replace("OldError", "NewError")
+    assert merged("errors.py", before, renamed) == renamed
+
+
 def test_what_is_a_whole_file_stays_as_it_was_written() -> None:
     """All definitions are there, or nearly all words, or it is no Python."""
     renamed = FILE.replace("def count", "def count_pages")
