@@ -235,10 +235,9 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     def tell_question(event: Event) -> None:
         """Say what waits for an answer, which a person gives elsewhere: what is piped in gives none."""
         if event["type"] == "question" and host.is_elsewhere:
-            is_step = event["kind"] == "ask"
-            words = (
-                step_lines(event) if is_step else (event["tool"], *call_words(event["arguments"]))
-            )
+            words = event["tool"], *call_words(event["arguments"])
+            if event["kind"] == "ask":
+                words = tuple(step_lines(event))
             call = " ".join(words)
             way = f"`steersman attach {event['session']}` in a terminal"
             err.write(

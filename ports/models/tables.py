@@ -41,7 +41,7 @@ def beginning(tables: Mapping[str, str]) -> str:
 def ending(path: str, table: str) -> str:
     """Return the lines that write `rows` over a table that has a head; empty for one without."""
     comma = comma_of(table)
-    head = next(csv.reader(table.splitlines(), delimiter=comma), [])
+    head = next(csv.reader(table.splitlines(), delimiter=comma), list[str]())
     if _numbers(table, comma) is None or not head:
         return ""
     how = f"delimiter={comma!r}, lineterminator='\\n'"
