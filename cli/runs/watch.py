@@ -138,7 +138,8 @@ def event_line(event: Event) -> str:
             calls = ", ".join(map(call_line, event["unknown"]))
             return f"outcome unknown, not run again: {calls}"
         case "error":
-            return f"steersman: {event['text']}"
+            hint = f"\n  {event['hint']}" if event["hint"] else ""
+            return f"steersman: {event['text']}{hint}"
         case "notice":
             return event["text"]
         case _:

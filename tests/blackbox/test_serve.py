@@ -568,6 +568,7 @@ def test_a_server_that_dies_is_not_the_end_of_a_run(
     gate.wait()
     web.kill()
     terminal.wait("the program that ran it has ended")
+    terminal.wait("` continues it")
     assert terminal.process.wait(seconds(WAIT)) == 1
     again = at_keyboard("run", "--resume", "last", "--again", "second")
     gate.wait()
