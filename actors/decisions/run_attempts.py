@@ -368,7 +368,8 @@ def answered(view: RunView, message: m.Answer) -> Decision:
     if asked.is_hold and text is not None:
         decision = _released(view, step, attempt, text)
     elif text is None or is_unanswered:
-        decision = conclude(view, step, attempt.index, by_default(asked.default, NO_ANSWER))
+        why = f"it was not answered: {message.reason}"
+        decision = conclude(view, step, attempt.index, by_default(asked.default, why))
     else:
         outcome = "ok", e.WorkResult(output=text, more={"by": "user"})
         decision = conclude(view, step, attempt.index, outcome)
