@@ -56,7 +56,7 @@ def card_rows(
     held = "Held: " if question["kind"] == "hold" else ""
     asker = f"{held}{asker.lower() if held and not who else asker}"
     head: Row = [(f"{asks} bold", f"{asker} `{exposed(question['tool'])}` run?"), (DIM, more)]
-    form = list(_question_lines(question))
+    form = _question_lines(question)
     if form:
         head = [(f"{asks} bold", form[0]), (DIM, more)]
     bar = f"{appearance.plain('▌')} "
@@ -89,12 +89,9 @@ def card_rows(
 def _question_lines(question: QuestionEvent) -> list[str]:
     """Return what is asked where that is no call: by an MCP server, or by a workflow's step."""
     if question["kind"] == "ask":  # its options are keys, but for more than nine
-        lines = list(step_lines(question))
-        return (
-            lines
-            if len(question["options"]) > 9
-            else [lines[0], *lines[len(question["options"]) + 1 :]]
-        )
+        first, *rest = step_lines(question)
+        options = len(question["options"])
+        return [first, *(rest if options > 9 else rest[options:])]
     return form_lines(question["arguments"]) if question["kind"] == "form" else []
 
 
