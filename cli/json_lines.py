@@ -6,17 +6,19 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from ..gateway.commands.registry import call
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, QuestionEvent
 from ..gateway.interface import ChatHost, ChatSession
 from ..machines import protocol as m
+from ..machines.errors import UnknownSession
 from ..machines.json_shape import parse_json
 from .chat_options import ChatOptions
 from .exit_codes import DONE, FAILED
 from .output import document
+from .question import is_over
 from .streams import Printer, typed_lines
 from .talk import IdleWaiter, Session, start_notices, talking
 
@@ -34,7 +36,7 @@ class Lines:
     def __init__(self, conversation: ChatSession, *, takes_words: bool = False) -> None:
         self.conversation = conversation
         self._takes_words = takes_words
-        self._questions: set[str] = set()
+        self._questions: dict[str, QuestionEvent] = {}
         self._has_ended = False
         self._receipt = threading.Event()
 
@@ -84,9 +86,12 @@ class Lines:
         if event["type"] in _RECEIPTS:
             self._receipt.set()
         elif event["type"] == "question":
-            self._questions.add(event["id"])
+            self._questions[event["id"]] = event
         elif event["type"] == "answered":
-            self._questions.discard(event["id"])
+            self._questions.pop(event["id"], None)
+        elif event["type"] == "step":
+            there = list(self._questions.items())
+            self._questions = {name: asked for name, asked in there if not is_over(asked, event)}
 
     def deny_the_rest(self) -> None:
         """Deny the open questions, if nobody else can answer them: standard input has ended."""
@@ -97,8 +102,9 @@ class Lines:
         """Deny what was asked just before standard input had ended, and is heard of only now."""
         if self._has_ended:
             for question in list(self._questions):
-                self._questions.discard(question)
-                self.conversation.answer(question, "deny", "there is no person to answer")
+                self._questions.pop(question, None)
+                with suppress(UnknownSession):  # it was over before
+                    self.conversation.answer(question, "deny", "there is no person to answer")
 
     def _answer(self, question: str, choice: str, reason: str) -> None:
         choices = dict.fromkeys((*m.CHOICES, *m.CHOICES_OF_HOLD, *m.CHOICES_OF_FORM))

@@ -154,6 +154,14 @@ _ELSEWHERE = {
 _OF_FORM = {"answer": "`{}` got an answer{}.", "deny": "`{}` got no answer{}."}
 
 
+def is_over(question: QuestionEvent, event: StepEvent) -> bool:
+    """Whether a question is that of a workflow's step, or of an item of it, which has ended."""
+    if event["state"] in ("running", "retrying", "unknown"):
+        return False
+    is_item = "index" not in event or question.get("index") == event["index"]
+    return question.get("step") == event["step"] and is_item
+
+
 class Questions:
     """The open questions, of the agent and of its subagents, oldest first."""
 
@@ -182,7 +190,7 @@ class Questions:
                 self._open.append(event)
             case "answered":
                 return self._settle(event)
-            case "step" if event["state"] not in ("running", "retrying", "unknown"):
+            case "step":
                 return self._step_ended(event)
             case "turn_ended":
                 self._keep(lambda question: question["session"] != event["session"])
@@ -222,13 +230,8 @@ class Questions:
 
     def _step_ended(self, event: StepEvent) -> str:
         """Drop the questions of a workflow's step, or of an item of it; report the answer given here."""
-
-        def is_of_it(question: QuestionEvent) -> bool:
-            is_item = "index" not in event or question.get("index") == event["index"]
-            return question.get("step") == event["step"] and is_item
-
-        self._keep(lambda question: not is_of_it(question))
-        mine = [known for known, (question, _) in self._given.items() if is_of_it(question)]
+        self._keep(lambda question: not is_over(question, event))
+        mine = [known for known, (question, _) in self._given.items() if is_over(question, event)]
         return "\n".join(self._given.pop(known)[1].report for known in mine)
 
     def _keep(self, is_open: Callable[[QuestionEvent], bool]) -> None:
