@@ -56,7 +56,7 @@ def list_queue(
     if is_held or any(item["state"] in ("pending", "interrupted") for item in held):
         # one that came after the queue was held runs by itself
         numbers = ", ".join(f"#{item['number']}" for item in held)
-        which = f": {numbers}" if len(held) < len(waiting) else ""
+        which = "" if is_held and len(held) == len(waiting) else f": {numbers}"
         lines.append(f"Held{which}. /queue resume runs {runs_text(data.get('again'))}.")
     lines += saved_queue.offered_lines(items)
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:

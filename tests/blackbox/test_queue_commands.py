@@ -198,3 +198,13 @@ def test_a_message_that_is_moved_to_its_place_passes_no_steer(
         items = chat.ask("/queue")["data"]["items"]
         orders.append([item["number"] for item in items if item["state"] == "pending"])
     assert orders == [[2, 3, 4], [2, 3, 4], [3, 2, 4], [2, 3, 4]]
+
+
+def test_what_is_held_beside_an_open_queue_is_named(place: Place, serve, gate: Gate) -> None:
+    """Only what was interrupted waits for a word; a new message would run."""
+    serve(Tools([gate.call], times=1), Hang(), top=QUEUE)
+    chat = place.at_work(gate)
+    chat.causes({"text": "two", "as": "queue"}, "accepted", text="two")
+    chat.causes("/stop", "stopped")
+    chat.causes("/queue resume 2", "turn_started")
+    assert "Held: #1. /queue resume runs them." in chat.ask("/queue")["text"]
