@@ -61,6 +61,7 @@ _KEPT = lazy_pattern(
 )
 _OF_BEFORE = lazy_pattern(r"(?i)^\W*(both|them|it|these|those|either)\b|^\W*$")
 _FILLS = {"the", "file", "files", "anything", "in", "and", "or", "either", "neither", "nor"}
+_BESIDE = lazy_pattern(r"[,;:]|\bbut\b")
 _SENTENCE = lazy_pattern(r"(?<=[.;!?])\s|\n")
 _IN_PLACE = lazy_pattern(
     r"(?i)\b(remove|delete|drop|throw|take)\b.{0,60}\b(from|out of)\b|"
@@ -149,7 +150,9 @@ class SpokenRequest:
             for said in _KEPT.finditer(sentence):
                 what = said["left"] or said["not"] or ""
                 if _OF_BEFORE.match(what):
-                    found |= {*PATH.findall(sentence[: said.start()])}
+                    clauses = _BESIDE.split(sentence[: said.start()])
+                    names: list[list[str]] = [PATH.findall(clause) for clause in reversed(clauses)]
+                    found |= {*next(filter(None, names), list[str]())}
                 words = (word.strip("`'\",;:") for word in what.split())
                 named = dropwhile(lambda word: word.lower() in _FILLS, words)
                 found |= {*takewhile(lambda word: PATH.fullmatch(word) or word in _FILLS, named)}

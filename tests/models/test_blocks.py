@@ -943,6 +943,8 @@ def test_a_new_function_that_fails_the_tests_is_asked_for_alone() -> None:
         ("leave the files a.txt and b.txt alone.", {"a.txt", "b.txt"}),
         ("please fix it without changing c.py", {"c.py"}),
         ("b.txt must not be changed", {"b.txt"}),
+        ("set x to 1 in a.py, but b.py must not be changed", {"b.py"}),
+        ("fix a.py; b.py and c.py are shared, don't touch them", {"b.py", "c.py"}),
         ("the total never changes in cart.py", set()),
         ("keep the head of a.csv as it is, sort the rest", set()),
         ("don't change the order of the items in list.py", set()),
