@@ -60,7 +60,7 @@ class OtherSessions:
         for file in self._place.glob("ledger-*.jsonl"):
             with suppress(OSError):
                 self._read[file.name] = file.stat().st_size
-        self._keep()
+        self.keep()
 
     def since(self) -> Foreign:
         """Return what was entered since the last look."""
@@ -69,7 +69,6 @@ class OtherSessions:
             if file.name != self._own:
                 with suppress(OSError):
                     self._add(file, found)
-        self._keep()
         return found
 
     def since_the_crash(self) -> Foreign:
@@ -79,8 +78,11 @@ class OtherSessions:
             return self.since()
         return Foreign()
 
-    def _keep(self) -> None:
-        """Write how far the logs are read: a process that dies leaves it, a power cut need not."""
+    def keep(self) -> None:
+        """Write how far the logs are read, once what was found is entered.
+
+        A process that dies leaves it, a power cut need not.
+        """
         written = self._kept.with_suffix(".new")
         with suppress(OSError):  # then a crash leaves it unknown whose change is whose
             written.write_text(json.dumps(self._read), "ascii")

@@ -272,6 +272,8 @@ class Workspace:
         self._blobs.sync(state for touch in touches for state in (touch.before, touch.after))
         self._ledger.end(call, touches)
         scanner.settle()
+        if self._beside:
+            self._beside.keep()
         self._own.clear()
 
     def _without(self, beside: Foreign, turn: str, changes: Iterable[Change]) -> list[Change]:

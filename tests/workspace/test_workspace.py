@@ -8,6 +8,7 @@ import pytest
 from workspace.conftest import Agent, commit, content_of, git
 
 from steersman.workflows.durability import draft_name
+from steersman.workspace.change_log import ChangeLog
 
 ODD = ["new\nline", 'quo"te', "-rf", ":(glob)x", "tab\there", " space ", "naïve", "\udcff.bin", "*"]
 
@@ -237,6 +238,29 @@ def test_two_sessions_in_one_folder(tmp_path: Path, folder: Path, agent: Agent) 
     assert sorted(other.revert().restored) == ["a", "b"]
     assert [(folder / name).read_text() for name in "ab"] == ["one", "0"]
     assert agent.revert().restored == ("a",)
+
+
+def test_a_crash_amid_a_look_makes_nothing_of_another_session_ours(
+    monkeypatch, tmp_path: Path, folder: Path, agent: Agent
+) -> None:
+    """How far the others' logs were read is kept only once the look is entered."""
+    other = Agent(tmp_path / "state", folder, "s2")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def act() -> None:
+        (folder / "a").write_text("ours")
+        other.write("b", b"theirs")
+        monkeypatch.setattr(ChangeLog, "end", die)
+
+    with pytest.raises(KeyboardInterrupt):
+        agent.command(act)
+    monkeypatch.undo()
+    agent.workspace.heartbeat.beat()
+    agent.restart()
+    assert agent.revert().restored == ("a",)
+    assert (folder / "b").read_text() == "theirs"
 
 
 def test_a_worktree_a_sparse_checkout_and_flags(tmp_path: Path, folder: Path) -> None:
