@@ -14,6 +14,7 @@ from ...journal.record import SessionRecord
 from ...machines import protocol as m
 from ...machines.lifecycles import GOAL, REASONS
 from ...ports.judging import gate_fault
+from ...ports.tools.command_line import read_line
 from ..client import SessionClient
 from ..events.goal import goals_view
 from ..views.saved_queues import goals_left
@@ -135,11 +136,9 @@ def _change(client: SessionClient, order: m.ChangeGoal, text: str) -> Reply:
 
 def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Reply:
     try:
-        commands = tuple(tuple(shlex.split(gate)) for gate in gates)
+        commands = tuple(map(_gate, gates))
     except ValueError as error:
         return _senseless(str(error))
-    if not all(commands):
-        return _senseless("a gate is a command")
     if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
     fault = _gate_fault(client, commands or client.host.config.goals.gates)
@@ -162,6 +161,21 @@ def _set(client: SessionClient, order: m.SetGoal, gates: tuple[str, ...]) -> Rep
         there = f"`steersman chat --resume {client.session}`"
         text += f"\nIt is paused: {data['detail']}; {there} opens it, and /goal resume begins."
     return Reply(data=data, text=text, news=text if data["state"] == "active" else "")
+
+
+def _gate(line: str) -> tuple[str, ...]:
+    """Return the words of a gate; what is more than one plain command goes to a shell.
+
+    Raises `ValueError`.
+    """
+    read = read_line(line)
+    if read.fault or not read.programs:
+        raise ValueError(read.fault or "a gate is a command")
+    program, *others = read.programs
+    words = [word.text for word in program.words]
+    is_more = others or read.operators or program.redirections or program.assignments
+    is_clear = all(word.is_clear and word.text[:1] not in ("~", "!") for word in program.words)
+    return ("sh", "-c", line) if is_more or not is_clear else tuple(words)
 
 
 def _gate_fault(client: SessionClient, gates: Sequence[Sequence[str]]) -> str:

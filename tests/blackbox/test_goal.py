@@ -263,8 +263,14 @@ def test_a_stop_amid_turns_that_begin_every_moment(place: Place, start: Start) -
         assert len(agent.requests) <= len(begun)  # the server may note one late that was cut off
 
 
-def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
-    """A gate that fails is the verdict; it is not run again while nothing changed."""
+@pytest.mark.parametrize(
+    "gate", ["'sh -c \"echo ran >> log; test -e ok\"'", "'echo ran >> log && test -e ok'"]
+)
+def test_gates_come_before_the_judge(place: Place, start: Start, gate: str) -> None:
+    """A gate that fails is the verdict; it is not run again while nothing changed.
+
+    What is more than one plain command goes to a shell.
+    """
 
     def work(request: Recorded) -> Behaviour:
         said = request.body["messages"]
@@ -275,7 +281,7 @@ def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
 
     _, judge = start(work, Text(DONE))
     chat = place.chat("--yes")
-    assert chat.ask("/goal --gate 'sh -c \"echo ran >> log; test -e ok\"' make it so")["ok"]
+    assert chat.ask(f"/goal --gate {gate} make it so")["ok"]
     wait_goal(chat, "achieved")
     said = [(event["by"], event["verdict"]) for event in chat.seen("verdict")]
     assert said == [("gate", "continue"), ("gate", "continue"), ("judge", "done")]
