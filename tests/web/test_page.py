@@ -60,6 +60,23 @@ def at_a_gate(web: Served, session: str, one: Browser, gate: Gate) -> None:
     one.wait("!document.querySelector('.question')")
 
 
+def test_the_first_look_offers_the_folders_that_are_known(
+    place: Place, serve, served: Start, browser: Open
+) -> None:
+    """A new session begins in one of them; a link that was used leaves the browser as it was."""
+    serve(Text("Hello yourself.", times=0))
+    web = served()
+    web.begin()
+    one = browser(web)
+    one.wait("document.querySelector('#folder')?.value === arguments[0]", str(place.folder))
+    one.click(".new-session .accent")
+    one.type("#input", "hello")
+    one.click(".send")
+    one.wait_text("Hello yourself.", ".entries")
+    one.go(f"http://{web.address}/#pair=USED-CODE")
+    one.wait_text("this browser stays paired as phone", "#toasts")
+
+
 @pytest.mark.nightly
 def test_from_the_sofa(place: Place, serve, served: Start, browser: Open, gate: Gate) -> None:
     """A phone answers with a tap, drags the queue, and steers; both it and the desk see who said what."""

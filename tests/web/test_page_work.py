@@ -183,6 +183,7 @@ def test_a_workflow_asks_and_a_page_answers(
     assert "the first one, red" in str(steps["name"])
     assert run.close() == 0
     one.wait_text("A run of the workflow choosing: succeeded.", ".not-open")
+    other.wait("document.querySelector('.session-link .chip').textContent === 'succeeded'")
     assert one.texts(".not-open code, .not-open button") == []
     assert not one.run("return document.querySelector('.composer').checkVisibility()")
 

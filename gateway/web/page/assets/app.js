@@ -6,7 +6,7 @@ import { ago, chip, el, fill, icon, moment, toast } from "./dom.js";
 import { InsideView } from "./inside.js";
 import { noticesSwitch } from "./notices.js";
 import { complain } from "./queue.js";
-import { SessionView, nameOf } from "./session.js";
+import { SessionView, endOfRun, nameOf } from "./session.js";
 
 const LOOK = 4000; // milliseconds between two looks at the list of sessions
 const SOON = 200; // the same after the session that is shown has changed
@@ -46,7 +46,7 @@ async function tryCode(code, problem) {
     if (problem) problem.textContent = error.message;
     else if (me) {
       begin();
-      complain(error);
+      toast(`${error.message}; this browser stays paired as ${me.name}`, true);
     } else showPairing(error.message);
   }
 }
@@ -58,10 +58,11 @@ const list = {
   place: el("ul.sessions"),
   filter: el("input.filter", { type: "search", placeholder: "Find a session", "aria-label": "Find a session" }),
 
+  /** Load it now and from time to time; the promise ends with the first time. */
   start() {
     this.stop();
-    this.load();
     this.timer = setInterval(() => !document.hidden && this.load(), LOOK);
+    return this.load();
   },
 
   stop() {
@@ -134,6 +135,7 @@ function stateOf(row) {
   if (row.state === "running") return chip("running", row.waiting ? `working, ${row.waiting} waiting` : "working");
   if (row.interrupted) return chip("interrupted");
   if (row.waiting) return chip("pending", `${row.waiting} waiting`);
+  if (row.result) return chip(...endOfRun(row.result));
   return row.open === "no" ? chip("suspended", "closed") : chip("idle", "ready");
 }
 
@@ -227,9 +229,10 @@ function pairBy(code) {
   return tryCode(code, null);
 }
 
-function begin() {
+async function begin() {
   drawFrame();
-  list.start();
+  const loaded = list.start();
+  if (!address().session) await loaded; // a new session is offered the folders that are known
   route();
 }
 

@@ -16,6 +16,8 @@ const WAYS = [["auto", "Auto", "The session decides by its rules"], ["steer", "S
 export const nameOf = (row) => row.name || row.title || row.folder.split("/").filter(Boolean).pop() || row.id;
 
 /** What a workflow's run is that no program has open, and what resumes it: a message does not. */
+/** The class and the word of a chip for a run that is over. */
+export const endOfRun = (result) => [result === "succeeded" ? "done" : result, result];
 const runWords = ({ id, workflow, result }) => [el("span", `A run of the workflow ${workflow}: ${result || "cut off"}.`),
   result !== "succeeded" && el("span", el("code", `steersman run --resume ${id}`), result === "failed" ? " repeats the failed work." : " resumes it.")];
 
@@ -369,7 +371,7 @@ export class SessionView {
     const isOver = row.state === "finalized";
     const isOpen = row.open !== "no";
     const asks = this.questions.count > 0;
-    const state = isOver ? ["finalized", "ended"] : asks ? ["asking", "asks"] : this.isBusy ? ["running", "working"] : isOpen ? ["idle", "ready"] : ["suspended", "closed"];
+    const state = isOver ? ["finalized", "ended"] : asks ? ["asking", "asks"] : this.isBusy ? ["running", "working"] : isOpen ? ["idle", "ready"] : row.result ? endOfRun(row.result) : ["suspended", "closed"];
     fill(this.state, chip(...state), el("span.where-it-is", plain(row.folder)));
     if (state[0] !== this.shownState) dispatchEvent(new Event("session-changed"));
     this.shownState = state[0];
