@@ -13,15 +13,43 @@ import importlib
 import json
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 _MOST = 8  # threads; more of them wait for the memory
+_LOOK = 0.3  # seconds
 
 
 def threads(cores: float, load: float) -> int:
     """Return the number of threads for so many cores, of which others keep `load` busy on average."""
     return max(1, min(_MOST, round(cores - load)))
+
+
+def load() -> float:
+    """Return how many cores others keep busy: on average of the last minute, and still.
+
+    The average alone also has what has ended since, such as the model of the last chat.
+    """
+    average = os.getloadavg()[0]
+    if average < 0.5:  # one thread for each core in any case
+        return average
+    try:
+        before, begun = _busy_seconds(), time.monotonic()
+        time.sleep(_LOOK)
+        return min(average, (_busy_seconds() - before) / (time.monotonic() - begun))
+    except (OSError, ValueError):  # not on macOS
+        return average
+
+
+def _busy_seconds() -> float:
+    """Return for how long all cores together have been busy since the start of the machine.
+
+    https://www.kernel.org/doc/html/latest/filesystems/proc.html#miscellaneous-kernel-statistics-in-proc-stat
+    """
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _, _, *interrupts = map(int, file.readline().split()[1:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
 def _end_with_parent() -> None:
@@ -58,7 +86,7 @@ def main() -> None:
     params.n_batch = params.n_ubatch = 16
     params.cache_ram_mib = 256  # for the conversations of other sessions
     params.slot_save_path = settings["prompts"]
-    number = threads(_cores(), os.getloadavg()[0])
+    number = threads(_cores(), load())
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = number
     params.port = 0
     params.api_keys = [settings["key"]]

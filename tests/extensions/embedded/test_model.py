@@ -18,7 +18,7 @@ from support.readable import readable
 from support.until import looked_until
 
 from steersman.extensions.embedded.model import PROVIDER, EmbeddedModel, fit
-from steersman.extensions.embedded.server import threads
+from steersman.extensions.embedded.server import load, threads
 from steersman.machines import protocol as m
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
@@ -63,6 +63,15 @@ def asked(text: str, system: str = "Be brief.", most: int | None = None) -> Mode
 def test_threads_are_those_that_have_a_core(cores, load, number):
     """Cores that others keep busy are left out; one thread is the least, eight are the most."""
     assert threads(cores, load) == number
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs Linux")
+def test_what_has_ended_keeps_no_core(monkeypatch):
+    """The average of the last minute counts only as far as the cores are still busy."""
+    monkeypatch.setattr("os.getloadavg", lambda: (1000.0, 1000.0, 1000.0))
+    assert load() <= (os.cpu_count() or 1) + 1
+    monkeypatch.setattr("os.getloadavg", lambda: (0.2, 0.2, 0.2))
+    assert load() == 0.2
 
 
 def test_missing_weights_say_how_to_get_them(asker, embedded, tmp_path):
