@@ -10,7 +10,7 @@ import pytest
 from .conftest import Load
 
 WORK = Path(__file__).parents[2] / "benchmarks" / "work"
-SETS = ("everyday", "second", "third", "fourth", "hard")
+SETS = ("everyday", "second", "third", "fourth", "fifth", "hard")
 FAMILIES = ("lookup", "fix", "write", "everywhere", "data", "trap")
 TRIED = {
     "staging-port",
