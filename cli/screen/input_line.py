@@ -72,16 +72,12 @@ class MessageSender:
 
 
 class EditedText(Value):
-    """A queued message in the input line, to be edited; `id` is its item, `after` what ran then.
-
-    `is_taken`: somebody edits it already.
-    """
+    """A queued message in the input line, to be edited; `id` is its item, `after` what ran then."""
 
     id: str
     number: int
     text: str
     after: int | None
-    is_taken: bool = False
 
     def is_waiting(self, status: Status) -> bool:
         """Whether the message is still queued: only then can it be changed."""
@@ -122,7 +118,6 @@ def waiting_beside(
         number=item["number"],
         text=item["text"],
         after=status.running,
-        is_taken=item.get("edited", False),
     )
 
 
@@ -405,9 +400,10 @@ class InputLine:
         return True
 
     def _edit(self, found: EditedText) -> None:
-        if found.is_taken:
-            self._screen.write(f"#{found.number} is being edited already.")
-            return
+        """Show a queued message and ask for it: whether another has it, only the answer says.
+
+        The status may still name the edit that this line has just left.
+        """
         self._edited = found
         self._sender.later(partial(self._begin_edit, found))
         self._show(found.text)
