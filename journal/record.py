@@ -136,6 +136,8 @@ class SessionRecord(Struct, kw_only=True):
     """When it was opened."""
     updated: float = 0.0
     """When its newest entry was made."""
+    active: float = 0.0
+    """When its newest entry was made that only a program which has it open makes."""
     epoch: int = 0
     """Rises with every turn and every stop."""
     turn: str = ""
@@ -285,6 +287,8 @@ def without_conversation(record: SessionRecord) -> SessionRecord:
     return replace(record, conversation=Log(), origins=Log())
 
 
+_WORK = (e.RunEntry, e.TurnEntry, e.ChildEntry)
+_ENDS = (e.TurnEnded, e.ChildEnded)  # also of work that a person discards while no program is there
 _OF_LOST_CHILD = EntryKinds[e.ChildInterrupted | e.ChildEnded](e.ChildInterrupted | e.ChildEnded)
 
 
@@ -307,6 +311,8 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
         raise StoreDamaged(f"entry {seq} follows entry {record.seq}: the journal has a gap")
     record.seq = seq
     record.updated = record.updated if _is_look(record, entry) else time
+    if isinstance(entry, _WORK) and not isinstance(entry, _ENDS):
+        record.active = time
     if record.run is not None:
         record.run = apply_to_run(record.run, entry, time)
     if isinstance(entry, e.RunEntry):
@@ -581,9 +587,10 @@ def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
     _count_lost(record, record.turn)
     turn = record.running
     if turn is not None:
-        ends: dict[str, Any] = {"cause": "crash", "ended": time, "since": time}
+        ended = max(turn.started, entry.last_active)
+        ends: dict[str, Any] = {"cause": "crash", "ended": ended, "since": time}
         _put_turn(record, move_turn(turn, "interrupt", time, **ends))
-        record.seconds += max(0.0, entry.last_active - turn.started)
+        record.seconds += ended - turn.started
     newest = record.turns.get(record.turn)
     if newest is not None:
         _put_turn(record, lose_calls(replace(newest, is_over=True, sent=0), entry.found))

@@ -189,10 +189,7 @@ def last_sign(record: SessionRecord) -> float:
 
     A change of its queue or its name shows nothing: other programs make these, too.
     """
-    turn = record.turns.get(record.turn)
-    if turn is None:
-        return record.since
-    return max(record.since, turn.since, *(call.since for call in turn.calls.values()))
+    return max(record.since, record.active)
 
 
 def closing_messages(

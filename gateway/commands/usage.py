@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from ...journal.codec import decode
 from ...journal.record import SessionRecord
+from ...journal.recovery import last_sign
 from ...journal.turn_record import TurnRecord
 from ...machines import protocol as m
 from ...machines.conversation import Usage
@@ -25,13 +26,14 @@ def usage(client: SessionClient) -> Reply:
     Example: steersman sessions usage last
     """
     record = client.record()
-    now = time.time()
+    known = client.describe()
+    now = last_sign(record) if known.is_offline else time.time()  # whose program died works no more
     children, below = list[dict[str, Any]](), record.below
     for child in record.children.values():
         used = _of_child(client, child.session, child.usage)
         children.append({"name": child.name, "state": child.state, **usage_view(used)})
         below += used - child.usage
-    turn, running, known = record.turns.get(record.turn), record.running, client.describe()
+    turn, running = record.turns.get(record.turn), record.running
     seconds = round(record.seconds + (now - running.started if running else 0.0), 3)
     data: dict[str, Any] = {
         "turn": {"id": turn.id, **_of_turn(turn, now)} if turn else None,

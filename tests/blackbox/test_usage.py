@@ -1,6 +1,6 @@
 """What work used is shown: by turn, by session, by subagent, in tokens, time and money."""
 
-from support.driver import Place
+from support.driver import Gate, Place
 from support.model_server import Text, Tools
 
 PRICE = "[models.main.price]\ninput = 10.0\ncached = 1.0\noutput = 100.0\n"
@@ -31,6 +31,20 @@ def test_tokens_time_and_cost_are_counted_with_those_of_children(place: Place, s
     total = again.ask("/usage")["data"]["total"]
     assert total == {**shown["data"]["total"], "seconds": total["seconds"]}
     assert total["seconds"] >= ended["usage"]["seconds"]
+
+
+def test_a_dead_program_takes_no_more_time(place: Place, serve, gate: Gate) -> None:
+    """What a crash cut off ended with its last entry, and counts in the session as in its turn."""
+    serve(Tools([gate.call]))
+    chat = place.at_work(gate)
+    chat.kill()
+    place.alter("UPDATE entries SET time = time - 9000")
+    dead = place.data("sessions", "usage", chat.session)
+    worked = dead["turn"]["seconds"]
+    assert (worked < 9000, dead["session"]["seconds"]) == (True, worked)
+    again = place.chat("--resume", chat.session)
+    used = again.ask("/usage")["data"]
+    assert (used["turn"]["seconds"], used["session"]["seconds"]) == (worked, worked)
 
 
 def test_without_prices_no_cost_is_shown(place: Place, serve) -> None:
