@@ -10,7 +10,6 @@ import asyncio
 import os
 import queue
 import secrets
-import shlex
 import signal
 import threading
 import time
@@ -51,6 +50,7 @@ from .remote_session import Unanswered
 from .running import Works
 from .session_info import SessionChoice
 from .typed_text import TextReader
+from .wording.first_run import chosen_line
 
 if TYPE_CHECKING:
     from ..ports.tools.mcp_offer import McpOffer
@@ -70,8 +70,8 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
     turn = data["turns"].get(data["turn"], {})
     if data.get("mode"):
         yield c.ModeEvent(type="mode", **at, mode=data["mode"])
-    if chosen := list(_chosen(data)):
-        yield c.notice(at, f"Chosen in this session: {'; '.join(chosen)}.")
+    if chosen := chosen_line(data):
+        yield c.notice(at, chosen)
     if data["state"] == "busy" and turn:
         yield c.TurnStartedEvent(
             type="turn_started",
@@ -108,19 +108,6 @@ def how_it_is(data: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event
     reverts = {name: decode(RevertRecord, known) for name, known in data["reverts"].items()}
     queue = decode(QueueRecord, data["queue"])
     yield whole_queue(queue, data["turn"], beside(children, reverts), at)
-
-
-def _chosen(data: dict[str, Any]) -> Iterator[str]:
-    """Say which settings a person changed since the start, for one who was not there."""
-    if data["busy_mode"]:
-        yield f"busy mode `{data['busy_mode']}`"
-    if data["is_auto_queue"] is not None:
-        yield f"auto-queue {'on' if data['is_auto_queue'] else 'off'}"
-    if data["chosen_model"]:
-        yield f"model {data['chosen_model']}"
-    for title, rules in (("held", data["holds"]), ("not asked about", data["allowed"])):
-        if rules:
-            yield f"{title}: {', '.join(f'{tool} {shlex.quote(match)}' for tool, match in rules)}"
 
 
 def _calls(turn: dict[str, Any], now: float, at: c.Stamp) -> Iterator[c.Event]:

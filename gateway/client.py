@@ -19,6 +19,7 @@ from ..actors.runtime import REPLY_TIMEOUT
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
+from ..journal.revert_record import beside
 from ..journal.store import Store
 from ..machines import protocol as m
 from ..machines.classification import TYPES, Classification, addressee, classify
@@ -26,6 +27,7 @@ from ..machines.conversation import Attachment, Picture
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, UsageError
 from ..machines.pattern import lazy_pattern
+from ..machines.permission_mode import mode_named
 from ..ports.templates import Skill, Template, skill_faults, skills_in, templates_in
 from .events.translation import EventPublisher, queue_view
 from .open_questions import may_settle, settled
@@ -290,7 +292,9 @@ class SessionClient:
     def queue(self, *, is_all: bool = False) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
         record = decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
-        return {"session": self.session, **queue_view(record.queue, record.turn, is_all=is_all)}
+        helpers = beside(record.children, record.reverts)
+        view = queue_view(record.queue, record.turn, helpers, is_all=is_all)
+        return {"session": self.session, **view}
 
     @cached_property
     def own_commands(self) -> OwnCommands:
@@ -367,13 +371,23 @@ class SessionClient:
         self._go_on_in(self.host.begin(self._folder).session)
         self._runtime.finalize(before, "new")
 
-    def switch(self, session: str) -> None:
-        """Take up another session, and leave this one. Raises `SteersmanError`: then it stays."""
+    def switch(self, session: str, mode: str = "") -> None:
+        """Take up another session, in this mode if one is named, and leave this one.
+
+        What may run there is told. Raises `SteersmanError`: then it stays.
+        """
         if not self.can_switch:
             raise UsageError("another session cannot be resumed here", "`steersman chat --resume`")
         before = self.session
         self._go_on_in(self.host.resume(session).session)
         self._runtime.leave(before)
+        if mode:
+            self.ask(m.PolicyChange(mode=mode_named(mode)))
+        from .wording.first_run import chosen_line, rights_line
+
+        rights = rights_line(self.describe(), self.host.opener.sandbox)
+        chosen = chosen_line(self._runtime.inspect(session))
+        self.publisher.notice(f"Session {session} goes on: {rights}. {chosen}".rstrip())
 
     def _go_on_in(self, session: str) -> None:
         """Be the conversation about another session, also for those who follow it from elsewhere."""

@@ -19,7 +19,7 @@ from ...gateway.outcome import Outcome
 from ...gateway.reach import SessionReach
 from ...gateway.views.saved_queues import Saved, read_saved, stored_queue
 from ...gateway.wording.acknowledgement import discarding, waiting_text
-from ...gateway.wording.formats import item_line, runs_text
+from ...gateway.wording.formats import runs_text
 from ...gateway.wording.redaction import redactor_of
 from ...gateway.wording.terminal import clean
 from ...journal.codec import decode_entry
@@ -68,10 +68,11 @@ def queue_list(
         return DONE
     if row is None:
         return DONE
-    lines = [item_line(item) for item in data["items"]]
+    lines = saved_queue.saved_lines(data)
     offered = saved_queue.offered_lines(data["items"], is_open=is_open)
     lines += [in_shell(line, row.session) for line in offered]
-    if data["state"] == "held" and any(item["state"] != "offered" for item in data["items"]):
+    has_begun = any(item["state"] != "offered" for item in data["items"])
+    if data["state"] == "held" and (has_begun or data.get("children")):
         way = "/queue resume` in a chat on this session"
         way = f"steersman run --resume {row.session}`" if row.workflow else way
         is_over = row.run in OVER
@@ -81,6 +82,9 @@ def queue_list(
         which = f" {', '.join(held)}" if 0 < len(held) < len(waiting) else ""
         runs = runs_text(data.get("again"))
         lines.append(f"Held{which}: {gone}." if is_over else f"Held{which}: `{way} runs {runs}.")
+    elif stopped := data.get("children"):
+        names = ", ".join(stopped)
+        lines.append(f"`steersman queue resume --session {row.session}` goes on with {names}.")
     if apart:
         more = counted(apart, "message")
         lines.append(f"{more} besides can be resumed: `steersman queue list --all`")

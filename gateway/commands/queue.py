@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from ...journal.queue_record import ItemRecord
-from ...journal.revert_record import beside
 from ...machines import protocol as m
 from ...machines.lifecycles import RUN
 from ...ports.tools.text import counted
@@ -48,8 +47,8 @@ def list_queue(
     if found is not None:
         return saved_queue.saved_list(found)
     if not items:
-        return Reply(data=data, text=_nothing_waits(client))
-    lines = [item_line(item) for item in items]
+        return Reply(data=data, text=_nothing_waits(client, data.get("children", [])))
+    lines = saved_queue.saved_lines(data)
     waiting = [item for item in items if item["state"] not in ("running", "offered")]
     held = [item for item in waiting if _is_held(item)]
     is_held = data["state"] == "held" and waiting
@@ -58,6 +57,8 @@ def list_queue(
         numbers = ", ".join(f"#{item['number']}" for item in held)
         which = "" if is_held and len(held) == len(waiting) else f": {numbers}"
         lines.append(f"Held{which}. /queue resume runs {runs_text(data.get('again'))}.")
+    elif stopped := data.get("children"):
+        lines.append(f"`/queue resume` goes on with {', '.join(stopped)}.")
     lines += saved_queue.offered_lines(items)
     if aside := client.record().queue.aside() if client.is_open and not is_all else []:
         lines.append(_set_aside(aside, is_first="again" in data))
@@ -136,14 +137,12 @@ def move_in_queue(
     return _reply(answer, f"#{number} is at position {answer.get('position')}.")
 
 
-def _nothing_waits(client: SessionClient) -> str:
+def _nothing_waits(client: SessionClient, stopped: list[str]) -> str:
     """Say that a queue is empty, and what can be resumed all the same or is saved elsewhere."""
     aside = client.record().queue.aside() if client.is_open else []
     if aside:
         return f"Nothing waits. {_set_aside(aside)}"
-    record = client.record()
-    helpers = beside(record.children, record.reverts)
-    if stopped := [child.name for child in helpers if child.state == "interrupted"]:
+    if stopped:
         return f"Nothing waits. `/queue resume` goes on with {', '.join(stopped)}."
     return f"The queue is empty.{saved_queue.kept_elsewhere(client)}"
 

@@ -11,13 +11,10 @@ from msgspec.structs import replace
 
 from ...machines import protocol as m
 from ...machines.errors import SteersmanError, UsageError
-from ...machines.permission_mode import mode_named
 from ...ports.tools.text import counted
 from ...workflows.home_folder import expanded
 from ..client import SessionClient
-from ..events.contract import SavedQueueView
 from ..home.home import SHORTEST_ID, find_in, refuse_run
-from ..views.permission import MODES
 from ..views.queue_file import read_file, write_file
 from ..views.saved_queues import WIDE, Saved, SavedQueues, choices
 from ..wording.acknowledgement import path_names, waiting_text
@@ -66,7 +63,7 @@ def restore_queue(
         return found
     if found is None:
         data = client.queue()
-        if data["items"]:
+        if data["items"] or data.get("children"):
             return _listed(data)
         text = kept_elsewhere(client) or " `/queue restore --list` lists all sessions."
         return Reply(data=data, text=f"Nothing is saved here.{text}")
@@ -222,8 +219,8 @@ def saved_list(found: Saved) -> Reply:
     return Reply(data=data, text="\n".join(lines))
 
 
-def saved_lines(view: SavedQueueView) -> list[str]:
-    """Return a line for each message of a saved queue, and for each subagent that goes on with it."""
+def saved_lines(view: Mapping[str, Any]) -> list[str]:
+    """Return a line for each message of a queue, and for each stopped subagent that goes on with it."""
     stopped = (f"[INTERRUPTED] subagent {name}" for name in view.get("children", ()))
     return [*map(item_line, view["items"]), *stopped]
 
@@ -241,9 +238,11 @@ def offered_lines(items: Sequence[Mapping[str, Any]], *, is_open: bool = True) -
 
 
 def _listed(data: Mapping[str, Any]) -> Reply:
-    lines = [item_line(item) for item in data["items"]]
-    if any(item["state"] in BEGUN or item.get("held") for item in data["items"]):
+    lines = saved_lines(data)
+    has_begun = any(item["state"] in BEGUN or item.get("held") for item in data["items"])
+    if has_begun or data.get("children"):
         lines.append("`/queue resume` continues, `/queue discard` deletes.")
+    lines += offered_lines(data["items"])
     return Reply(data=dict(data), text="\n".join(lines))
 
 
@@ -416,17 +415,12 @@ def move_here(
 
 
 def _go_there(client: SessionClient, found: Saved) -> Reply | None:
-    """Take up the other session, in the mode that a person chose here; else its own mode is told."""
-    chosen, before = client.record().mode, client.describe().policy.mode
+    """Take up the other session, in the mode that a person chose here, if one was."""
     try:
         refuse_run(found.row)
-        client.switch(found.row.session)
+        client.switch(found.row.session, client.record().mode)
     except SteersmanError as error:
         return _refused(error)
-    if chosen:
-        client.ask(m.PolicyChange(mode=mode_named(chosen)))
-    elif (mode := client.describe().policy.mode) != before:
-        client.publisher.notice(f"Session {client.session} goes on in mode {mode}: {MODES[mode]}.")
     return None
 
 

@@ -72,6 +72,7 @@ class QueueView(TypedDict):
     again: NotRequired[
         int
     ]  # the message that `/queue resume` runs first though another one replaced it
+    children: NotRequired[list[str]]  # names of stopped subagents that `/queue resume` goes on with
 
 
 class ToolCallView(TypedDict):
@@ -272,6 +273,7 @@ class QueueEvent(Stamp):
     # turn another one replaced or the model did not answer, and subagents of the background
     resumable: NotRequired[int]
     again: NotRequired[int]  # with `items`: of those the message that `/queue resume` runs first
+    children: NotRequired[list[str]]  # with `items`: of those the subagents, by name
 
 
 class CompactedEvent(Stamp):

@@ -82,16 +82,20 @@ def _is_held(queue: QueueRecord, item: ItemRecord) -> bool:
     return queue.state == "held" and all(one.state != "running" for one in begun)
 
 
-def queue_view(queue: QueueRecord, turn: str, *, is_all: bool = False) -> c.QueueView:
+def queue_view(
+    queue: QueueRecord, turn: str, helpers: Sequence[ChildRecord], *, is_all: bool = False
+) -> c.QueueView:
     """Return a queue as programs see it: the live items, in order; `is_all`: what is set aside, too.
 
-    `turn` is the session's newest.
+    `turn` is the session's newest, `helpers` are the subagents that work beside its turns.
     """
     shown = [*queue.live(), *(queue.aside() if is_all else ())]
     items = [item_view(item, is_held=_is_held(queue, item)) for item in shown]
     view = c.QueueView(state=queue.state, items=items)
     if (again := replaced_first(queue, turn)) is not None:
         view["again"] = again.number
+    if stopped := [child.name for child in helpers if child.state == "interrupted"]:
+        view["children"] = stopped
     return view
 
 
@@ -263,9 +267,9 @@ def whole_queue(
     queue: QueueRecord, turn: str, helpers: Sequence[ChildRecord], at: c.Stamp
 ) -> c.QueueEvent:
     """Return the event of a queue with all its messages, and how much beside them can go on."""
-    event = c.QueueEvent(type="queue", **at, count=len(queue.order), **queue_view(queue, turn))
-    resumable = sum(not item.for_turn for item in queue.aside())
-    resumable += sum(child.state == "interrupted" for child in helpers)
+    view = queue_view(queue, turn, helpers)
+    event = c.QueueEvent(type="queue", **at, count=len(queue.order), **view)
+    resumable = sum(not item.for_turn for item in queue.aside()) + len(view.get("children", ()))
     if resumable:
         event["resumable"] = resumable
     return event
@@ -295,6 +299,10 @@ def _concerned(entry: e.Entry, record: SessionRecord) -> list[str] | Literal["al
             return "all"
         case e.SessionResumed() if record.queue.aside():
             return "all"
+        case e.Reverted() if any(
+            child.state == "interrupted" for child in record.children.values()
+        ):
+            return "all"  # one whose turn's files were taken back does not go on, or does again
         case e.QueueEntry():
             return [entry.item]
         case _:
@@ -556,7 +564,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c
         type="recovered",
         **at,
         cause=entry.cause,
-        items=queue_view(record.queue, record.turn)["items"],
+        items=queue_view(record.queue, record.turn, ())["items"],
         last_active=iso(entry.last_active),
         unknown=calls_in(record, "unknown"),
         found=_calls(record, lambda call: call.id in entry.found),

@@ -36,7 +36,7 @@ from ..running import RunPlan
 from ..session_info import working_beside
 from ..views.saved_queues import goals_left, saved_event
 from ..wording.acknowledgement import discarding
-from ..wording.first_run import greeting, lacking
+from ..wording.first_run import chosen_line, greeting, lacking
 from ..wording.redaction import Redactor
 from .fitted_profile import REFIT, refit
 from .observers import SessionObservers
@@ -254,7 +254,12 @@ class Host:
         found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
         text = greeting(self.paths, found, model, self.opener.sandbox)
-        self.notices[:0] = [text, *lacking(self.choice, self.paths.cache, self.opener.environ)]
+        chosen = list(filter(None, [chosen_line(self.runtime.inspect(session))]))
+        self.notices[:0] = [
+            text,
+            *chosen,
+            *lacking(self.choice, self.paths.cache, self.opener.environ),
+        ]
         redactor = Redactor(self.opener.environ, self.config.key_variables)
         if last := recalled(self.store, session, redactor):
             self.notices.append(last)

@@ -250,10 +250,13 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
         return {"session": None, "state": "open", "items": []}
     record = load_record(store, row.session)
     if store.is_owned(row.session):
-        return {"session": row.session, **queue_view(record.queue, record.turn, is_all=is_all)}
+        helpers = beside(record.children, record.reverts)
+        view = queue_view(record.queue, record.turn, helpers, is_all=is_all)
+        return {"session": row.session, **view}
     saved = read_saved(store, row)
-    state = "held" if saved.items else record.queue.state  # nothing runs before a person's word
-    return {"session": row.session, "state": state, "items": saved.view()["items"]}
+    state = record.queue.state if saved.is_empty else "held"  # nothing runs before a person's word
+    children = {"children": list(saved.children)} if saved.children else {}
+    return {"session": row.session, "state": state, "items": saved.view()["items"], **children}
 
 
 # Announcements ------------------------------------------------------------------------------------
@@ -284,8 +287,10 @@ def announce(
     lines += [item_line(item) for item in items]
     lines += [f"[INTERRUPTED] subagent {name}" for name in children]
     if not is_resumed:
+        runs = children or any(item["state"] != "offered" for item in items)
+        way = "resume` to continue" if runs else "keep` to let the answer wait like a message"
         lines.append(
-            f"Use `{sign}queue restore` to list, `{sign}queue resume` to continue, "
+            f"Use `{sign}queue restore` to list, `{sign}queue {way}, "
             f"or `{sign}queue discard` to delete"
         )
     lines += [f"Outcome unknown, not run again: {call_line(call)}" for call in event["unknown"]]

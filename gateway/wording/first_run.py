@@ -6,9 +6,10 @@ Each home shows a screen once, then one line. A file in the state folder marks t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...machines.conversation import ToolRequest
 from ...machines.errors import ConfigError
@@ -58,6 +59,24 @@ def rights_line(found: SessionDescription, sandbox: SandboxPolicy) -> str:
     """Return the one line about what the agent may do."""
     boxed = ", in a sandbox" if sandbox.is_in_force else ""
     return f"{rights(found)}{boxed}; /permissions shows the rules"
+
+
+def chosen_line(data: Mapping[str, Any]) -> str:
+    """Say which settings of a session a person changed, by its dump; empty if there are none."""
+    chosen = list(_chosen(data))
+    return f"Chosen in this session: {'; '.join(chosen)}." if chosen else ""
+
+
+def _chosen(data: Mapping[str, Any]) -> Iterator[str]:
+    if mode := data.get("busy_mode"):
+        yield f"busy mode `{mode}`"
+    if (is_auto_queue := data.get("is_auto_queue")) is not None:
+        yield f"auto-queue {'on' if is_auto_queue else 'off'}"
+    if model := data.get("chosen_model"):
+        yield f"model {model}"
+    for title, of in (("held", "holds"), ("not asked about", "allowed")):
+        if rules := data.get(of):
+            yield f"{title}: {', '.join(f'{tool} {shlex.quote(match)}' for tool, match in rules)}"
 
 
 def lacking(choice: Choice | None, cache: Path, environ: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Delegation: talk never stops a child, a cancel always does, and nothing that it had is lost."""
 
 import signal
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from support.driver import Chat, Event, Gate, Place, wait_gone
 from support.model_server import Behaviour, Door, ModelServer, Text, Tools
 from support.until import until
+
+from steersman.gateway.views.saved_queues import announce
 
 PARENT, KID = "build the report", "count the stars"
 
@@ -323,6 +326,7 @@ def test_an_answer_that_waits_for_a_decision_is_announced(
     again = place.chat("--yes")
     (saved,) = again.wait("saved_queues")["saved"]
     assert [item["state"] for item in saved["items"]] == ["offered"]
+    assert "`/queue keep` to let the answer wait" in announce(saved, time.time())
     way = "`/queue steer 1` hands #1 over, `keep` or `pop` decides otherwise."
     assert again.ask("/queue")["text"].splitlines()[1:] == [
         "#1 [OFFERED] from kid: All is well.",
@@ -344,6 +348,28 @@ def test_a_stopped_child_of_the_background_is_counted(place: Place, family) -> N
     assert chat.ask("/queue")["text"] == "Nothing waits. `/queue resume` goes on with kid."
     assert chat.ask("/queue resume")["text"] == "kid goes on."
     assert "resumable" not in [event for event in of(chat, "queue") if "items" in event][-1]
+
+
+def test_a_stopped_child_of_the_background_is_listed_with_what_is_held(
+    place: Place, family
+) -> None:
+    """In every list of what waits, as what goes on when the queue is resumed."""
+    chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.kill()
+    session, kid = chat.session, "[INTERRUPTED] subagent kid"
+    alone = place.run("queue", "list", session).stdout.splitlines()
+    assert (alone[0], "/queue resume" in alone[1]) == (kid, True)
+    assert place.data("queue", "list", session)["children"] == ["kid"]
+    assert place.run("send", session, "and the moon").returncode == 0
+    message = "#1 [PENDING]: and the moon"
+    assert place.run("queue", "list", session).stdout.splitlines()[:2] == [message, kid]
+    again = place.chat("--yes", "--resume", session)
+    again.wait("recovered")
+    held = "Held. /queue resume runs them."
+    assert again.ask("/queue")["text"].splitlines() == [message, kid, held]
+    assert again.ask("/queue restore")["text"].splitlines()[:2] == [message, kid]
+    assert "kid goes on." in again.ask("/queue resume")["text"]
 
 
 def test_a_stopped_child_of_the_background_is_discarded(place: Place, family) -> None:
@@ -382,10 +408,15 @@ def test_a_child_of_a_turn_that_was_taken_back_stays_stopped(
     chat.wait("turn_ended", status="completed", session=chat.session)
     chat.send("/stop")
     chat.wait("child_ended", session=chat.session)
+    assert chat.wait("queue", session=chat.session)["children"] == ["kid"]
     assert chat.ask("/revert")["data"]["restored"] == ["made.txt"]
+    chat.wait("reverted")
+    assert chat.wait("queue").keys().isdisjoint({"resumable", "children"})
     assert chat.ask("/queue resume")["text"] == "Nothing waits."
     assert chat.ask("/queue")["text"] == "The queue is empty."
     assert chat.ask("/revert undo")["ok"]
+    chat.wait("reverted")
+    assert chat.wait("queue")["resumable"] == 1
     assert chat.ask("/queue resume")["text"] == "kid goes on."
 
 

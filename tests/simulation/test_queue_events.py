@@ -37,7 +37,7 @@ def follow(store: Store, session: str) -> int:
         if event is None:
             continue
         before, items = items, items_after(items, event)
-        whole = queue_view(record.queue, record.turn)["items"]
+        whole = queue_view(record.queue, record.turn, ())["items"]
         assert told(items) == told(whole), entry
         assert event["count"] == len(whole)
         left = {item["id"] for item in before} - {item["id"] for item in whole}
