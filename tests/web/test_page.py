@@ -1,6 +1,7 @@
 """The page that `steersman serve` shows, in a real browser: what people see, and what they do."""
 
 import random
+import signal
 from contextlib import ExitStack
 from typing import Any
 
@@ -238,6 +239,52 @@ def test_a_page_that_opens_while_an_answer_streams_has_all_of_it(
 
 
 @pytest.mark.nightly
+def test_what_happens_while_an_answer_streams_stands_above_it(
+    serve, served: Start, browser: Open
+) -> None:
+    """The answer stays one; a page that is opened later has the same order."""
+    door = Door()
+    serve(Text("one two", door=door), Text("Done."))
+    web = served()
+    one, session = begun(browser, web)
+    one.type("#input", f"go on{ENTER}")
+    one.wait_text("one two", ".answer.is-live")
+    say(web, session, "later", "queue")
+    reworded = web.ask("PATCH", f"sessions/{session}/queue/2", {"text": "much later"})
+    assert reworded.status == 200, reworded
+    one.wait_text("Elsewhere: #2 reads now: much later", ".entries")
+    assert one.texts(".answer.is-live .words") == ["one two"]
+    door.open()
+    one.wait_text("Done.", ".entries")
+    assert one.texts(".answer .words") == ["one two", "Done."]
+    kinds = "return [...document.querySelectorAll('.note, .answer')].map((one) => one.className)"
+    assert [kind.split()[1] for kind in one.run(kinds)] == ["note", "note", "answer", "answer"]
+    assert one.complaints() == []
+    door.close()
+
+
+@pytest.mark.nightly
+def test_an_orderly_end_cuts_nothing_off(
+    serve, served: Start, browser: Open, gate: Gate, place: Place
+) -> None:
+    """What was left is named so, and its Resume is no news from elsewhere."""
+    serve(shell(gate.command), Text("Done."))
+    chat = place.at_work(gate, "begin")
+    chat.send({"text": "later", "as": "queue"})
+    chat.wait("queue")
+    session = chat.session
+    assert chat.signal(signal.SIGTERM) == 143
+    web = served()
+    one = browser(web)
+    open_session(one, web, session)
+    one.click(".not-open button")
+    one.wait_text("Left before: 2 messages kept", ".entries")
+    one.click(".held button")
+    one.wait_text("Done.", ".entries")
+    assert "Elsewhere" not in one.run("return document.body.textContent")
+
+
+@pytest.mark.nightly
 def test_the_last_message_is_sent_again(serve, served: Start, browser: Open) -> None:
     """The page goes to the session that goes on."""
     serve(Text("Blue.", match="sky"), Text("Red.", match="rose"))
@@ -268,6 +315,7 @@ def test_a_stop_and_a_held_queue(serve, served: Start, browser: Open, gate: Gate
     web.until(session, "turn_started", after=held)
     one.wait("!document.querySelector('.item')")
     one.wait_text("Done.", ".entries")
+    assert "Elsewhere" not in one.run("return document.body.textContent")
 
 
 @pytest.mark.nightly

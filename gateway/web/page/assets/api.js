@@ -64,16 +64,15 @@ async function ask(path, options) {
 export const get = (path, options) => ask(`${BASE}${path}`, options);
 
 /** Change something; `key` makes a repetition harmless. */
-export function send(method, path, body, key) {
-  const headers = { "content-type": "application/json" };
-  if (key) headers["idempotency-key"] = key;
+export function send(method, path, body, key = newKey("button")) {
+  const headers = { "content-type": "application/json", "idempotency-key": key };
   const sent = body === undefined ? undefined : JSON.stringify(body);
   return ask(`${BASE}${path}`, { method, headers, body: sent, keepalive: method === "DELETE" });
 }
 
 /** Carry out a slash command that is given as data, and return its result. */
 export const command = (session, name, args = {}) =>
-  send("POST", `/sessions/${encodeURIComponent(session)}/commands`, { name, arguments: args }, newKey("button"));
+  send("POST", `/sessions/${encodeURIComponent(session)}/commands`, { name, arguments: args });
 
 function known(answer) {
   if (answer.page_key) localStorage.setItem(KEY, answer.page_key);
@@ -109,11 +108,15 @@ export async function leave() {
 export const maySpeak = () => me !== null && me.scope !== "look";
 export const mayApprove = () => me !== null && me.scope === "approve";
 
+const random = crypto.getRandomValues(new Uint8Array(9));
+const PAGE = `page-${Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+let keys = 0;
+
 /** A key that no other request has; `kind` says where it came from. */
-export function newKey(kind) {
-  const random = crypto.getRandomValues(new Uint8Array(9));
-  return `page-${kind}-${Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
+export const newKey = (kind) => `${PAGE}-${kind}-${(keys += 1)}`;
+
+/** Whether a key is of this page, since it was loaded. */
+export const isOwn = (key) => Boolean(key?.startsWith(`${PAGE}-`));
 
 /**
  * Read the events of a session after an entry as they come, until the stream is cut or `signal` ends it:

@@ -1,6 +1,6 @@
 // Questions that wait for a person, above the input: with the tool and its arguments, whole.
 
-import { mayApprove, newKey, send } from "./api.js";
+import { mayApprove, send } from "./api.js";
 import { announce, chip, el, fill, shown } from "./dom.js";
 import { complain } from "./queue.js";
 import { argumentsOf } from "./transcript.js";
@@ -110,7 +110,7 @@ export class Questions {
     buttons.forEach((button) => (button.disabled = true));
     try {
       const path = `/sessions/${encodeURIComponent(this.session)}/questions/${encodeURIComponent(event.id)}`;
-      await send("POST", path, { choice, reason }, newKey("button"));
+      await send("POST", path, { choice, reason });
       this.close(event.id, "");
     } catch (error) {
       buttons.forEach((button) => (button.disabled = false));

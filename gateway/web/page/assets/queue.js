@@ -29,7 +29,7 @@ export class QueueView {
     this.isKnown = false;
     this.isMissed = false; // a change came while the whole was not known
     this.drag = null;
-    this.known = { items: [], state: "open" }; // as the server has it
+    this.known = { items: [], state: "open", children: [] }; // as the server has it
     this.moves = Promise.resolve(); // the moves that are under way, one after another
     this.moving = 0;
     this.isLate = false; // what is known has changed while a message is moved here
@@ -56,7 +56,8 @@ export class QueueView {
     }
     this.isKnown = Boolean(queue.items) || (this.isKnown && items.length === queue.count);
     this.isMissed ||= !this.isKnown;
-    if (this.isKnown) this.show((this.known = { state: queue.state, items }));
+    const children = queue.items ? queue.children || [] : this.known.children;
+    if (this.isKnown) this.show((this.known = { state: queue.state, items, children }));
     return this.isKnown;
   }
 
@@ -99,9 +100,11 @@ export class QueueView {
     const more = this.items.length - SHOWN;
     this.more.hidden = more <= 0;
     this.more.textContent = more > 0 ? `and ${more} more` : "";
-    fill(this.banner, isHeld && [el("span", "Held: nothing runs until you resume it."),
+    const { children } = this.known;
+    const waits = isHeld ? "Held: nothing runs until you resume it." : children.length > 0 && `Stopped: ${children.join(", ")}.`;
+    fill(this.banner, waits && [el("span", waits),
       maySpeak() && el("button.accent", { type: "button", onclick: () => this.resume() }, "Resume")]);
-    this.banner.hidden = !isHeld;
+    this.banner.hidden = !waits;
   }
 
   focusNear(node) {

@@ -401,7 +401,7 @@ export class SessionView {
 
   // What a person does -----------------------------------------------------------------------------
 
-  isMine(key) {
+  isTyped(key) {
     return this.typed.has(key);
   }
 

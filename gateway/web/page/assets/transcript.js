@@ -1,6 +1,6 @@
 // The conversation: events of docs/events.md become entries on the page, new ones at its end, old ones above.
 
-import { mayApprove } from "./api.js";
+import { isOwn, mayApprove } from "./api.js";
 import { add, amount, announce, chip, clock, counted, el, fill, iconButton, icon, money, seconds, shown } from "./dom.js";
 import { Growing, markdown } from "./markdown.js";
 
@@ -139,9 +139,17 @@ export class Transcript {
     }
   }
 
+  /** Put nodes at the end; above an answer that grows, which stays the last until it is whole. */
   append(...nodes) {
-    for (const node of nodes) this.place.append(node);
+    const { live } = this;
+    if (live) (live.label || live.node).before(...nodes);
+    else this.place.append(...nodes);
     return nodes[0];
+  }
+
+  /** Somebody else than the agent speaks: it is named again before what it says next. */
+  breakIn() {
+    if (!this.live) this.speaker = "";
   }
 
   tell(name, ...values) {
@@ -149,8 +157,7 @@ export class Transcript {
   }
 
   note(event, words, kind = "") {
-    this.endLive();
-    this.speaker = "";
+    this.breakIn();
     return this.append(el(`p.entry.note${kind}`, el("span", words), event.time && el("time", { datetime: event.time }, clock(event.time))));
   }
 
@@ -165,8 +172,7 @@ export class Transcript {
   }
 
   said(event, item, tag = "") {
-    this.endLive();
-    this.speaker = "";
+    this.breakIn();
     const text = el("div.words");
     const head = el("header", el("b", item?.user || "user"), tag && el("span.tag", tag), el("time", { datetime: event.time }, clock(event.time)),
       event.id || event.item ? iconButton("why", `Why: ${(item?.text || "").slice(0, 40)}`, () => this.listener.onwhy(event.item || event.id)) : null);
@@ -199,6 +205,7 @@ export class Transcript {
 
   on_turn_started(event) {
     if (event.seq === null) return; // how it is for one who attaches: the journal has told it
+    this.endLive();
     const item = this.items.get(event.item);
     const made = this.said({ ...event, id: event.item }, item, item?.isStop ? "interrupt" : "");
     if (item) this.name(made, item);
@@ -221,10 +228,11 @@ export class Transcript {
 
   // The agent --------------------------------------------------------------------------------------
 
+  /** Name the agent where another spoke before; return the line of it. */
   speak(event) {
-    if (this.speaker === event.turn) return;
+    if (this.speaker === event.turn) return null;
     this.speaker = event.turn;
-    this.append(el("p.entry.speaker", "agent"));
+    return this.append(el("p.entry.speaker", "agent"));
   }
 
   on_text(event) {
@@ -233,10 +241,10 @@ export class Transcript {
       this.hasGap = false;
     } else if (this.live && this.live.turn !== event.turn) this.endLive();
     if (!this.live) {
-      this.speak(event);
+      const label = this.speak(event);
       const words = el("div.words");
       const node = this.append(el("article.entry.answer.is-live", { "aria-label": "Answer", "aria-busy": "true" }, words));
-      this.live = { turn: event.turn, node, words, growing: new Growing(words) };
+      this.live = { turn: event.turn, label, node, words, growing: new Growing(words) };
     }
     if (this.hasGap) this.live.growing.grow("… ");
     this.hasGap = false;
@@ -325,7 +333,6 @@ export class Transcript {
   // Questions --------------------------------------------------------------------------------------
 
   on_question(event) {
-    this.endLive();
     const what = event.kind === "ask" ? event.arguments.text : event.tool;
     const state = chip("asking", "asks");
     state.dataset.step = event.kind === "ask" ? stepKey(event) : "";
@@ -428,7 +435,7 @@ export class Transcript {
     this.wasCutOff = true;
     const lost = [...this.calls.values()].filter((call) => !call.ended);
     for (const call of lost) call.lose();
-    this.note(event, [`Cut off by a ${event.cause}: ${counted(event.items.length, "message")} kept; nothing runs until you resume it`,
+    this.note(event, [`${event.cause === "crash" ? "Cut off by a crash" : "Left before"}: ${counted(event.items.length, "message")} kept; nothing runs until you resume it`,
       event.unknown.map(({ tool, arguments: given }) => [el("br"), "Its outcome is not known: ", el("b", tool), " ", el("code", gist(given))]),
       lost.length > 0 && [" ", this.reverting(lost.at(-1).event.turn)]], ".is-warn");
     this.tell("onturn", "", false, "interrupted");
@@ -448,9 +455,11 @@ export class Transcript {
   }
 
   on_result(event) {
-    if (!this.listener.isMine?.(event.client_id)) return void (event.news && this.note(event, `Elsewhere: ${event.news}`));
-    this.endLive();
-    this.speaker = "";
+    if (!this.listener.isTyped?.(event.client_id)) {
+      if (event.news && !isOwn(event.client_id)) this.note(event, `Elsewhere: ${event.news}`); // a button shows what it did
+      return;
+    }
+    this.breakIn();
     this.append(el(`article.entry.result${event.ok ? "" : ".is-bad"}`, { "aria-label": `Result of /${event.name}` },
       el("header", `/${event.name}`), el("pre", { tabindex: "0", role: "region", "aria-label": "Result" }, event.text)));
     this.tell("onmine", event);
