@@ -168,6 +168,8 @@ class StartedTurns:
                 self._waiting[event["id"]] = event["text"], event.get("user", "")
         elif event["type"] == "recovered":
             self._waiting |= {item["id"]: (item["text"], item["user"]) for item in event["items"]}
+        elif event["type"] == "requeued":  # as another message, where the model gave a steer back
+            self._waiting.setdefault(event["item"], ("", ""))  # its text comes with the queue
         elif event["type"] == "queue":
             self._update(event)
         elif event["type"] == "turn_started" and event["item"] in self._waiting:

@@ -31,6 +31,8 @@ def started(item: str, number: int) -> dict[str, Any]:
     return {"type": "turn_started", "turn": "t1", "item": item, "number": number}
 
 
+HANDED_BACK = {"type": "requeued", "id": "m0", "item": "m1", "number": 1, "why": "it is done"}
+"""A steer that waits again, as another message."""
 JOINED = {"type": "session_started", "resumed": True}
 """What a terminal is told that joins a session."""
 
@@ -48,6 +50,7 @@ JOINED = {"type": "session_started", "resumed": True}
         ([JOINED, accepted("m1", 1, "turn", "now"), queue(("m1", "pending", "now"))], ""),
         ([{"type": "recovered", "items": [{"id": "m1", "text": "b", "user": ""}]}], "b  (#1)"),
         ([accepted("m1", 1, "queue", "then") | {"user": "ann"}], "then  (#1 from ann)"),
+        ([HANDED_BACK, queue(("m1", "pending", "a steer"))], "a steer  (#1)"),
         ([queue(("m1", "pending", "a goal's next turn"))], ""),
     ],
 )
