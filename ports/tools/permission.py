@@ -77,6 +77,8 @@ class PermissionDecision:
 
 
 _FALLBACK = Rule("*", "*", "ask", "built in")
+_UNASKED = (Rule("defer", "*", "allow", "built in"),)
+"""What nobody is asked about whatever the rules say: it gives a message back to the queue."""
 
 
 class _Subject(Value):
@@ -116,7 +118,7 @@ class Permissions:
         self, tool: str, arguments: dict[str, Any], folder: Path, chosen: Iterable[Rule]
     ) -> Rule | None:
         """Return the first hold that covers a call, of the configured and of the `chosen` ones."""
-        holds = (*self.holds, *chosen)
+        holds = () if tool in {rule.tool for rule in _UNASKED} else (*self.holds, *chosen)
         return _first(_subject(tool, arguments, folder), tool, holds) if holds else None
 
     def decide(
@@ -128,7 +130,7 @@ class Permissions:
         if name != tool:  # what no command may do, none may do outside
             denials = [denial for denial in self.rules if denial.do == "deny"]
             rule = _first(subject, tool, denials) or rule
-        allowed = tuple(allowed)
+        allowed = (*allowed, *_UNASKED)
         if rule.do == "ask":
             rule = _first(subject, name, allowed) or rule
         do: Verb = "allow" if rule.do == "ask" and self.default_yes else rule.do
