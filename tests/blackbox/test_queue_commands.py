@@ -96,6 +96,22 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     assert prompts(server) == ["work", "two", "one"]
 
 
+def test_nothing_is_held_where_nothing_waits(place: Place, serve, gate: Gate) -> None:
+    """The turn that runs is none of it, and what is queued later runs after it."""
+    server = serve(Tools([gate.call]), Text("Done."), top=QUEUE)
+    chat = place.at_work(gate)
+    held = chat.ask("/queue hold")
+    assert (held["data"]["state"], held["text"]) == (
+        "open",
+        "Nothing waits: there is nothing to hold.",
+    )
+    chat.send("one")
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert prompts(server) == ["work", "one"]
+
+
 @checks_data("/queue on", "/queue off")
 def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate) -> None:
     """On, a message waits whatever the mode; the choice is still there after a kill."""
