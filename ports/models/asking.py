@@ -21,7 +21,7 @@ _NUDGE = (
     "Nothing was changed yet. Print the path of the file alone on a line, then its whole new content in "
     "a fenced block."
 )
-_NAMED = "Nothing was changed yet. Print {name} with the whole changed code in a fenced block."
+_NAMED = "Nothing was changed yet. Print the whole changed {name} in a fenced block."
 _MISSING = "There is no {name} yet. Print {name} in a fenced block."
 _MODULE = (
     "Write the Python module {path} with {names}, and print only it in a fenced block.\n\n"
@@ -92,9 +92,12 @@ class Asking:
             return _MISSING.format(name=missing[0])
         if is_same:
             return _SAME.format(request=self.view.request.text)
-        named = [path for path in self.view.files if is_named(path, self.view.request.text)]
-        code = [path for path in named if is_code(path) and not is_test(path)]
-        return _NAMED.format(name=code[0]) if code else _NUDGE
+        kept = self.view.request.kept
+        files = [path for path in self.view.files if not any(is_named(n, path) for n in kept)]
+        named = [path for path in files if is_named(path, self.view.request.text)]
+        named = [path for path in named if not is_test(path)]
+        first = next(filter(is_code, named), named[0] if named else "")
+        return _NAMED.format(name=first) if first else _NUDGE
 
     def _next(self) -> str:
         """Return the message that the model is to answer, before what it has looked at since."""
@@ -159,7 +162,7 @@ class Asking:
             path, names_of = failing.new_module() or ("", [])
             said = "\n".join(dict.fromkeys(map(failing.checks_of, names_of)))
             return _MODULE.format(path=path, names=" and ".join(names_of), cases=said, how=how)
-        if paths and not any(path in view.before for path in paths):
+        if paths and not any(path in view.before for path in paths) and not failing.is_class:
             tell = {1: f"{_FAILED}{cases}\n\n{_SIMPLY}", 2: _MIND.format(cases=cases, names=names)}
             return f"{view.first_shown}\n\n{request}\n\n{tell[tries]}" if tries in tell else ""
         if not paths or tries < 2:

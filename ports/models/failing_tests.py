@@ -62,7 +62,8 @@ class FailingTests:
     def _alone(self) -> int:
         """How many answers are asked for without the files: functions, and in plain words."""
         functions = self._functions
-        return functions + VARIANTS if functions or self.new_module() else 0
+        is_alone = functions or (self.new_module() and not self.is_class)
+        return functions + VARIANTS if is_alone else 0
 
     @property
     def tries_of_files(self) -> int:
@@ -122,6 +123,13 @@ class FailingTests:
             if found and path.endswith(".py"):
                 return path, re.findall(r"\w+", found[1])
         return None
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the new module holds a class: written again alone it would lose its other methods."""
+        path, names = self.new_module() or ("", [])
+        text = self.view.files.get(path) or ""
+        return any(re.search(rf"^class {name}\b", text, re.M) for name in names)
 
     @property
     def new_function(self) -> tuple[str, str] | None:

@@ -15,6 +15,9 @@ from ..tools.survey import FOREIGN
 
 _NAME = r"(?-i:[A-Z][\w-]{0,30}(?: [A-Z][\w-]{0,30}){1,3})|(?:--?|[#.@])?\w[\w.-]{1,60}\w"
 _OLD, _NEW = (rf"[`'\"]?(?<![\w#-])(?P<{name}>{_NAME})[`'\"]?" for name in ("old", "new"))
+_WAS, _IS = (  # a path, or a host
+    rf"[`'\"]?(?<![\w./-])(?P<{name}>/?[\w.-][\w./-]{{0,80}}\w)[`'\"]?" for name in ("old", "new")
+)
 _WHERE = r"(?: (?:in|of|from|on) [\w./-]{1,60})?"
 _SHAPES = (
     lazy_pattern(rf"(?i)\brename\b[^\n]{{0,60}}?{_OLD}{_WHERE} (?:to|into|as) {_NEW}"),
@@ -30,6 +33,7 @@ _SHAPES = (
         r"(?i)\bchange (?:the )?(?:colou?r|word|name|domain|address|url|tag|class|label) "
         rf"{_OLD}{_WHERE} (?:to|into) {_NEW}"
     ),
+    lazy_pattern(rf"(?i)\bmoved? from {_WAS} (?:to|into) {_IS}"),
 )
 _MISSPELLED = lazy_pattern(rf"(?i)\b(?:misspell?ed|misspelt|mistyped|misnamed) {_NEW} as {_OLD}")
 _FROM, _TO = (
@@ -47,7 +51,7 @@ _USUAL = frozenset(
     "js ts html css sql json yaml yml csv toml xml php java table colour color word flag argument "
     "imports links references mentions callers calls called usages paths name still work works pass so "
     "i we you my our can could would correct this both including there reads gets appears stylesheets "
-    "image images is getting long big large own new".split()
+    "image images is getting long big large own new path".split()
 )
 """Words beside a renaming that ask for nothing else."""
 _LETTER = re.compile("[A-Za-z]")

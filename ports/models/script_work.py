@@ -97,13 +97,17 @@ class ScriptWork:
                 return f"In `{path}` {fault}: write it with csv.writer."
         has_printed = any(tail_of(result) for _, result in view.rounds[-1].pairs)
         is_same = view.shown == view.first_shown
-        return "Nothing was changed yet." if has_printed and is_same else ""
+        nothing = "Nothing was changed yet." if has_printed else "It printed nothing."
+        return nothing if is_same else ""
 
     def _data(self) -> list[str]:
         """Return the files that a script is to look into: those shown in part, else those with data."""
         view, request = self.view, self.view.request
         named = [path for path in view.files if path.rpartition("/")[2] in request.text]
         named = [path for path in named if path not in self._made] or named
+        tables = [path for path in view.files if path.endswith(TABLES)]
+        if not (named or request.is_question) and request.is_computed and len(tables) == 1:
+            named = tables
         if parts := [path for path in named if view.files[path] is None]:
             return parts
         if any(is_code(name) and not name.endswith(_TEXTS) for name in request.paths):

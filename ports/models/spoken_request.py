@@ -38,7 +38,11 @@ _ASKS = lazy_pattern(
 )
 _ONE_SENTENCE = lazy_pattern(r"(?i)(?:[^?.;\n]|\.\w)*+\?*(?:\s*(?:see|look)\b[^?;\n]*+)?\W*")
 """A question and no order behind it; where to look may stand there."""
-_LOOKS = lazy_pattern(r"(?i)\W*(tell|list|show|count|find)\b|.*\?\s*$")
+_LOOKS = lazy_pattern(r"(?i)\W*(tell|list|show|count|find)\b|.*\?(?:\s|$)")
+_STORES = lazy_pattern(
+    r"(?i)\b(?:write|save|put|store)\b[^.?!\n]{0,40}\b(?:to|in|into|as) [`'\"]?[\w./-]{0,60}\w\.\w{1,5}\b"
+)
+"""An order to keep an answer in a file."""
 _SPEAKS_OF_TESTS = lazy_pattern(r"(?i)\b(tests?|test_\w+|check\w*|verif\w+|fix|bugs?|fails?)\b")
 _EMPTIES = lazy_pattern(r"(?i)\b(empty|clear|wipe)\b")
 _WRITES_TESTS = lazy_pattern(
@@ -116,7 +120,8 @@ class SpokenRequest:
         changes = (_MENDS, _MAKES, _MOVES, _EVERYWHERE)
         self.may_change = any(of.search(text) for of in changes)
         looks = _LOOKS.match(text.rpartition("\n")[2]) is not None
-        self.is_question = _ASKS.match(text) is not None or (looks and not self.may_change)
+        looks &= not (self.may_change or self.is_chore)
+        self.is_question = looks or (_ASKS.match(text) is not None and not _STORES.search(text))
         faults = (_MENDS,) if self.is_question else (_MENDS, _FAULT)
         self.mends = any(of.search(text) for of in faults)
 

@@ -823,6 +823,65 @@ def test_a_new_module_is_asked_for_by_its_names() -> None:
     assert plain == asked[1:7]
 
 
+def test_a_new_class_is_mended_as_it_is() -> None:
+    """Alone, by one of its checks, it would lose its other methods."""
+    test = (
+        "test_a.py\n```\nfrom a import Line\n\n\ndef test_it():\n    assert len(Line()) == 0\n```"
+    )
+    source = "class Line:\n    def join(self, name):\n        pass"
+    talk = Talk(*(f"a.py\n```python\n{source}  # {n}\n```" for n in range(9)))
+    talk.says("i need a class Line in a.py, the tests are there")
+    talk.next(f"{test}\n\nTests are run with: make test")
+    failed = (
+        "    assert len(Line()) == 0\nTypeError: object of type 'Line' has no len()\n[exit code 1]"
+    )
+    for n in range(9):
+        answer = talk.next("Created `a.py`.", failed)
+        if not answer.tool_calls:
+            break
+        talk.next(f"a.py\n```\n{source}  # {n}\n```\n\n{test}\n\nTests are run with: make test")
+    asked = [request.messages[-1].text for request in talk.model.asked]
+    assert len(asked) == len(set(asked)) > 2
+    assert all("def join" in text and "has no len()" in text for text in asked[1:])
+
+
+def test_a_script_that_shows_and_makes_nothing_is_not_the_end() -> None:
+    """That it is done would be no truth."""
+    shown = "disks.log\n```\n02-09 /var full\n```"
+    talk = Talk("```python\nfor line in open('disks.log'):\n    pass\n```", "It was /var.")
+    talk.says("die vollen Platten aus disks.log zeigen")
+    talk.next(shown)
+    talk.next("(no output)\n[exit code 0]")
+    assert talk.next(shown).text == "It was /var."
+    assert "It printed nothing. Do the rest" in talk.model.asked[1].messages[-1].text
+
+
+def test_a_question_in_another_tongue_is_known_by_its_mark() -> None:
+    """Also where it is said behind it where to look: a short text is answered of what it shows."""
+    talk = Talk("Das war /var.")
+    talk.says("welche Platte war voll? steht in disks.log")
+    assert talk.next("disks.log\n```\n02-09 /var full\n```").text == "Das war /var."
+    assert "script" not in talk.model.asked[0].messages[-1].text
+
+
+def test_what_is_to_be_kept_in_a_file_is_computed_by_a_script() -> None:
+    """Also where it is put as a question, and the one table is not named."""
+    talk = Talk("```python\nprint(sum(float(row['hours']) for row in rows))\n```")
+    talk.says("How many hours in total? Please write it to sum.txt")
+    talk.next("hours.csv\n```\nname,hours\nMara,4\nJens,6\n```")
+    assert "It makes `sum.txt`." in talk.model.asked[0].messages[-1].text
+
+
+def test_a_document_that_owes_a_change_is_asked_for_by_its_name() -> None:
+    """A model that prints a word gets the first file that the request names, of those that may change."""
+    talk = Talk("```\ndb\n```", "compose.yml\n```\ndb: 1g\n```")
+    talk.says("leave web.yml as it is, put 1g into compose.yml, fix the table in SERVERS.md too")
+    files = {"SERVERS.md": "db 512m", "compose.yml": "db: 512m", "web.yml": "web: 512m"}
+    talk.next("\n\n".join(f"{path}\n```\n{text}\n```" for path, text in files.items()))
+    told = talk.model.asked[1].messages[-1].text
+    assert told == "Nothing was changed yet. Print the whole changed SERVERS.md in a fenced block."
+
+
 def test_a_file_that_is_only_pointed_at_stays() -> None:
     """The other one is to follow it."""
     files = "a.md\n```\nport 1\n```\n\nb.py\n```\nport = 2\n```"

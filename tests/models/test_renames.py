@@ -11,7 +11,7 @@ FILES = {
     "desk.py": "import rules\n# MAX_BOOKS is known outside\nprint(rules.MAX_BOOKS)\n",
     "stock.csv": "item,qty\nspade,4\n",
     "README.md": "Call 555-0142. The timeout is 30. Come to the Harvest Fest.\n",
-    "run.sh": "--silent) colour=#336699\n",
+    "run.sh": "--silent) colour=#336699\ntar -c /home/tom/bees/weights\n",
     "long.log": None,
 }
 
@@ -51,6 +51,10 @@ FILES = {
             ("#336699", "#1f6f8b"),
         ),
         ("change the colour #336699 to #1f6f8b", ("#336699", "#1f6f8b")),
+        (
+            "the data moved from /home/tom/bees to /srv/bees, change the paths in all the files",
+            ("/home/tom/bees", "/srv/bees"),
+        ),
     ],
 )
 def test_names_are_read(request_: str, names: tuple[str, str]) -> None:
