@@ -258,9 +258,7 @@ def change(record: SessionRecord, message: m.QueueChange) -> Decision:
         return refusal(m.FINALIZED)
     match message.op:
         case "hold":
-            waits = [item for item in queue.live() if item.state == "pending" and not item.is_steer]
-            is_any = bool(waits) or any(item.is_next for item in queue.live())
-            held = hold(queue, "interrupt", is_all=True) if is_any else ()
+            held = hold(queue, "interrupt", is_all=True)
             return Decision(entries=held, reply=answer(state="held" if held else queue.state))
         case "release":
             return replace(released(record), reply=answer())

@@ -182,6 +182,8 @@ MOST_TOLD = 5
 
 def held_text(count: int, again: int | None) -> str:
     """Say that so many messages wait for a person's word, and which one would run `again` before them."""
+    if not count and not again:
+        return "Held: what is queued behind this turn waits for /queue resume."
     return f"Held: {count} waiting. /queue resume runs {runs_text(again)}."
 
 

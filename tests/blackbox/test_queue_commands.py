@@ -96,19 +96,20 @@ def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
     assert prompts(server) == ["work", "two", "one"]
 
 
-def test_nothing_is_held_where_nothing_waits(place: Place, serve, gate: Gate) -> None:
-    """The turn that runs is none of it, and what is queued later runs after it."""
+def test_a_hold_during_a_turn_holds_what_is_said_to_it_later(
+    place: Place, serve, gate: Gate
+) -> None:
+    """Also where nothing waits yet, and its words say so."""
     server = serve(Tools([gate.call]), Text("Done."), top=QUEUE)
     chat = place.at_work(gate)
     held = chat.ask("/queue hold")
-    assert (held["data"]["state"], held["text"]) == (
-        "open",
-        "Nothing waits: there is nothing to hold.",
-    )
+    told = "Held: what is queued behind this turn waits for /queue resume."
+    assert (held["data"]["state"], held["text"]) == ("held", told)
     chat.send("one")
     gate.open()
-    for _ in range(2):
-        chat.wait("turn_ended", status="completed")
+    chat.wait("turn_ended", status="completed")
+    assert chat.ask("/queue resume")["ok"]
+    chat.wait("turn_ended", status="completed")
     assert prompts(server) == ["work", "one"]
 
 
