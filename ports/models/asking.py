@@ -95,7 +95,7 @@ class Asking:
         kept = self.view.request.kept
         files = [path for path in self.view.files if not any(is_named(n, path) for n in kept)]
         named = [path for path in files if is_named(path, self.view.request.text)]
-        named = [path for path in named if not is_test(path)]
+        named = [path for path in named if self.view.request.writes_tests or not is_test(path)]
         first = next(filter(is_code, named), named[0] if named else "")
         return _NAMED.format(name=first) if first else _NUDGE
 

@@ -24,7 +24,7 @@ from .fragments import is_hollow, merged, parsed, repaired, with_function
 from .imports import with_imports
 from .left_over import LeftOver
 from .model import AnswerListener, ModelAnswer, ModelRequest, WrappedModel
-from .moved_code import with_moved_code, without_moved_text
+from .moved_code import with_moved_code, without_moved_text, without_unused_code
 from .renames import in_other_files, only_renamed
 from .said_calls import calls_in
 from .said_files import ENDINGS, SAMPLE, blocks, is_code, is_test, known_path, placed
@@ -64,12 +64,12 @@ class BlocksDialect(WrappedModel):
         asked = replace(request, messages=step, tools=())
         answer = await self.inner.answer(asked, listener)
         calls = state.calls_of(answer.text, names)
-        if second_ask := state.second_ask(step, answer.text, has_calls=bool(calls)):
+        if second_ask := state.second_ask(step, answer.text, calls):
             again = replace(asked, messages=second_ask)
             second = await self.inner.answer(again, listener)
             text, usage = f"{answer.text}\n\n{second.text}", answer.usage + second.usage
             answer = replace(second, text=text, usage=usage)
-            calls = state.calls_of(second.text, names)
+            calls = _both(calls, state.calls_of(second.text, names))
         if not calls:
             return answer
         return replace(answer, tool_calls=_requests(calls, request), stop_reason="tools")
@@ -80,6 +80,13 @@ def _requests(calls: Calls, request: ModelRequest) -> tuple[ToolRequest, ...]:
         ToolRequest(call=f"{request.call_prefix}{number}", tool=tool, arguments=dict(arguments))
         for number, (tool, arguments) in enumerate(calls, 1)
     )
+
+
+def _both(first: Calls, second: Calls) -> Calls:
+    """Return the calls of a second answer, and before them the files of the first one that it has not."""
+    again = {arguments.get("path") for _, arguments in second}
+    kept = [of for of in first if of[0] == "write" and of[1]["path"] not in again]
+    return (*kept, *second) if second else first
 
 
 # What comes next ----------------------------------------------------------------------------------
@@ -147,16 +154,22 @@ class SmallTurn:
         return self._writing([*self.left.renamed().items()])
 
     def second_ask(
-        self, step: tuple[ChatMessage, ...], text: str, *, has_calls: bool
+        self, step: tuple[ChatMessage, ...], text: str, calls: Calls
     ) -> tuple[ChatMessage, ...]:
         """Return what to ask at once where an answer is none; nothing if it is one."""
         if (function := self.failing.suspect()) and is_hollow(_code_in(text), function[1]):
             return (ChatMessage(role="user", text=self.asking.in_plain_words(*function)),)
-        if has_calls or not self._owes_file(text):
+        if not (self._lacks_code(calls) if calls else self._owes_file(text)):
             return ()
         said = ChatMessage(role="assistant", text=text)
         nudge = self.asking.for_a_file(is_same=self._has_known_file(text))
         return (*step, said, ChatMessage(role="user", text=nudge))
+
+    def _lacks_code(self, calls: Calls) -> bool:
+        """Whether calls write files, and not the program that the request wants."""
+        paths = [arguments.get("path") for tool, arguments in calls if tool == "write"]
+        missing = [name for name in self.scripts.missing() if is_code(name) and name not in paths]
+        return bool(missing) and len(paths) == len(calls) and not self.view.written
 
     def _owes_file(self, text: str) -> bool:
         """Whether an answer without a file should have had one: code without a path, or nothing fixed."""
@@ -197,9 +210,11 @@ class SmallTurn:
             files = [(path, with_imports(whole))]
         else:
             files = [] if view.request.is_only_question else self._written_in(text)
-        if files and not view.written:
-            moved = without_moved_text(view.request.text, dict(files), view.before)
-            files = [*(moved | with_moved_code(view.request.text, view.before)).items()]
+        if not view.written:
+            said, before = view.request.text, view.before
+            moved = without_moved_text(said, dict(files), before)
+            moved |= with_moved_code(said, before) | without_unused_code(said, before)
+            files = [*moved.items()]
         if view.names:
             files = [*(self.left.renamed() | dict(files)).items()]
             if not view.rounds and (None in view.files.values() or view.has_others):

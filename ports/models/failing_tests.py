@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from ...machines.pattern import lazy_pattern
 from ..tools.survey import EXAMPLE, function_of_example
 from .failure_text import cases_in, has_failed
-from .fragments import functions_of, used_by, words_about
+from .fragments import functions_of, statements_of, used_by, words_about
 from .said_files import is_test
 from .spoken_request import words_in
 from .turn_view import TurnView, is_named
@@ -152,7 +152,7 @@ class FailingTests:
     def checks_of(self, name: str) -> str:
         """Return what tests say of a function, in words and line by line, else what has failed."""
         tests = [text for path, text in self.view.files.items() if text and is_test(path)]
-        lines = [line.strip() for text in tests for line in text.splitlines()]
+        lines = [line for text in tests for line in statements_of(text)]
         told = [line for line in lines if "assert" in line and re.search(rf"\b{name}\(", line)]
         whole = [line for line in dict.fromkeys(told) if line.count("(") == line.count(")")]
         words = [line for text in tests for line in words_about(text, name)]

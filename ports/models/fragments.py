@@ -117,6 +117,19 @@ def words_about(tests: str, name: str) -> list[str]:
     return found
 
 
+def statements_of(source: str) -> list[str]:
+    """Return the lines of a text, stripped; of Python each check of several lines is one."""
+    lines = [line.strip() for line in source.splitlines()]
+    tree = parsed(source)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Expr | ast.Assert) and node.lineno < (end := node.end_lineno or 0):
+            text = " ".join(lines[node.lineno - 1 : end])
+            if '"""' not in text and "'''" not in text:
+                text = text.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+                lines[node.lineno - 1 : end] = [text, *[""] * (end - node.lineno)]
+    return lines
+
+
 def without_body(source: str, name: str) -> str:
     """Return a file with one function reduced to its head and docstring."""
     node = next(node for node in _functions(source) if node.name == name)

@@ -22,6 +22,11 @@ _MOVED = lazy_pattern(
     r"(?: (?:the|a|its|an|own|new|separate|file|module|called|named)){0,5} "
     r"[`'\"]?(?P<new>[\w./-]{1,60}\.py)\b[`'\"]?(?:,? and import it)?"
 )
+_GONE = lazy_pattern(
+    r"(?i)\b(?:delete|remove|drop)(?: the| unused| old| dead| class| function| helper){0,4} "
+    r"[`'\"]?(?P<name>\w+)(?:\(\))?[`'\"]?(?: function| class)?"
+    r"(?: (?:from|of|in) [`'\"]?[\w./-]{1,60}\.py[`'\"]?)?"
+)
 _MOVES = lazy_pattern(r"(?i)\b(move|extract|pull|split)\b")
 _EMPTY = re.compile(r"(?<![ \t])[ \t]*<(style|script)>\s*</\1>\n?")
 _LEAST = 2  # lines of a part
@@ -66,6 +71,22 @@ def with_moved_code(request: str, files: Mapping[str, str | None]) -> dict[str, 
         old: re.sub(r"\n{4,}", "\n\n\n", "\n".join(rest)).strip() + "\n",
         new: "\n\n\n".join(filter(None, parts)) + "\n",
     }
+
+
+def without_unused_code(request: str, files: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the file without the function or class that a request wants gone, if nothing uses it."""
+    found = _GONE.search(request)
+    if found is None or not asks_no_more(request, found, files):
+        return {}
+    name, homes = found["name"], [*_homes(found["name"], files)]
+    texts = "\n".join(text or "" for text in files.values())
+    if len(homes) != 1 or re.findall(r"\w+", texts).count(name) > 1 or None in files.values():
+        return {}
+    path, _, node = homes[0]
+    lines = (files[path] or "").splitlines()
+    end = node.end_lineno or 0
+    rest = [*lines[: end - len(text_of(node, lines))], *lines[end:]]
+    return {path: re.sub(r"\n{4,}", "\n\n\n", "\n".join(rest)).strip() + "\n"}
 
 
 def without_moved_text(

@@ -21,10 +21,10 @@ _WAS, _IS = (  # a path, or a host
 _WHERE = r"(?: (?:in|of|from|on) [\w./-]{1,60})?"
 _SHAPES = (
     lazy_pattern(rf"(?i)\brename\b[^\n]{{0,60}}?{_OLD}{_WHERE} (?:to|into|as) {_NEW}"),
+    lazy_pattern(rf"(?i)\b(?:is|are|be) (?:now )?(?:called |named )?{_NEW} instead of {_OLD}"),
     lazy_pattern(
         rf"(?i){_OLD}{_WHERE} (?:(?:should|shall|must) be|is now) (?:called|named|spelled|written) {_NEW}"
     ),
-    lazy_pattern(rf"(?i)\b(?:is|are|be) (?:now )?{_NEW} instead of {_OLD}"),
     lazy_pattern(
         rf"(?i)\breplace (?:(?:the|all|every|\w{{1,20}}) ){{0,2}}{_OLD} (?:with|by) {_NEW}"
     ),

@@ -48,12 +48,13 @@ def blocks(lines: Sequence[str], known: Collection[str] = ()) -> list[Block]:
         path = _path_in(info) or _path_above(lines[:at])
         if body and path and body[0].strip() == path:
             body = body[1:]
-        if not path and len(body) == 1 and _path_in(body[0]):
+        is_shell = info.partition(" ")[0].lower() in _SHELLS
+        if not (path or is_shell) and len(body) == 1 and _path_in(body[0]):
             continue  # a path alone is no content
         if not path and body and (inside := _path_in(body[0].lstrip("#/*-;<! "))):
             if inside in known and body[0].lstrip()[:1] in "#/*-;<":
                 path, body = inside, body[1:]
-        if info.partition(" ")[0].lower() in _SHELLS and not path.endswith(SHELL):
+        if is_shell and not path.endswith(SHELL):
             path = SHELL
         path = path or ENDINGS.get(info.lower(), "")
         found.append((path, "\n".join(body) + "\n" if body else ""))
@@ -195,6 +196,8 @@ def placed(
             yield (fits[0] if is_other else path), body
         elif len(fits) == 1:
             yield fits[0], body
+        elif like := _most_like(path, body, known):
+            yield like, body
         elif bare.count(path == SHELL) == 1:
             asked = [name for name in dict.fromkeys(PATH.findall(request)) if not is_test(name)]
             asked = [name for name in asked if _may_be(name, path)]
@@ -202,6 +205,19 @@ def placed(
             meant = [*likely] if len(likely) == 1 and _may_be(likely[0], path) else meant
             if len(meant) == 1:
                 yield meant[0], body
+
+
+def _most_like(end: str, body: str, known: Mapping[str, str | None]) -> str:
+    """Return the one file of this ending that most lines of a block are of; empty if none is."""
+    said = {*filter(None, map(str.strip, body.splitlines()))}
+    shares = dict[str, int]()
+    for path, text in known.items():
+        lines = {*filter(None, map(str.strip, (text or "").splitlines()))}
+        common = len(said & lines)
+        if _may_be(path, end) and not is_test(path) and 2 * common > max(len(said), len(lines)):
+            shares[path] = common
+    most = [path for path, share in shares.items() if share == max(shares.values())]
+    return most[0] if len(most) == 1 else ""
 
 
 def _may_be(path: str, end: str) -> bool:

@@ -110,7 +110,7 @@ def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
     assert "allows one plain command; this line also has ;" in tricked.stdout
     assert "shell git status; rm -rf x: ask" in tricked.stdout
     back = place.run("permissions", "explain", "x", "--tool", "defer")
-    assert back.stdout.endswith("defer x: allow, by defer \"*\": allow of built in\n")
+    assert back.stdout.endswith('defer x: allow, by defer "*": allow of built in\n')
     wrong = place.run("permissions", "explain", "x", "--tool", "fly")
     assert (wrong.returncode, "there is no tool `fly`" in wrong.stderr) == (2, True)
 

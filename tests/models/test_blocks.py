@@ -237,6 +237,22 @@ def test_a_script_that_is_missing_is_asked_for_by_its_name() -> None:
     assert asked == "There is no big.sh yet. Print big.sh in a fenced block."
 
 
+def test_a_program_that_is_missing_is_asked_for_beside_what_was_written() -> None:
+    """The files of both answers are written."""
+    talk = Talk("b.txt\n```\nmilk\n```", "c.py\n```python\nprint(1)\n```")
+    talk.says("write c.py and put its output into b.txt")
+    assert calls_of(talk.next(SURVEY))[:2] == [("write", "b.txt"), ("write", "c.py")]
+
+
+def test_a_block_without_a_path_is_the_file_that_it_is_most_like() -> None:
+    """Where no other one has as many of its lines."""
+    files = {"a.toml": '[project]\nname = "a"\nversion = "1.0"', "b.toml": '[tool]\nname = "b"'}
+    talk = Talk('```toml\n[project]\nname = "a"\nversion = "1.1"\n```')
+    talk.says("we are at 1.1 now")
+    answer = talk.next("\n\n".join(f"{path}\n```\n{text}\n```" for path, text in files.items()))
+    assert calls_of(answer)[0] == ("write", "a.toml")
+
+
 def test_words_that_stand_side_by_side_are_one_name() -> None:
     """A street with its number is not left over where the street has another number."""
     shop, people = "a.html\n```\nElm St 7\n```", "b.csv\n```\nann,Elm St 72\n```"
@@ -520,6 +536,7 @@ def test_where_a_block_belongs(text: str) -> None:
         ("let f return 2", "big.py\n```python\ndef f():\n    return 2\n```", "big.py"),
         ("let f return 2", "big.log\n```python\ndef f():\n    return 2\n```", "a.py"),
         ("turn a.py into b.json", "```json\n{}\n```", "b.json"),
+        ("copy a.py by a script c.sh", "```sh\ncp a.py b.py\n```", "c.sh"),
     ],
 )
 def test_a_block_without_a_path(request_text: str, block: str, path: str) -> None:

@@ -1,6 +1,6 @@
 """A part of a file goes where it belongs."""
 
-from steersman.ports.models.fragments import merged
+from steersman.ports.models.fragments import merged, statements_of
 
 FILE = '''"""Pages."""
 
@@ -69,3 +69,12 @@ def test_what_is_a_whole_file_stays_as_it_was_written() -> None:
     assert merged("notes.txt", FILE, "x\n") == "x\n"
     assert merged("pages.py", FILE, "print(1)\n") == "print(1)\n"
     assert merged("pages.py", FILE, "def count(:\n") == "def count(:\n"
+
+
+def test_a_check_of_several_lines_is_one() -> None:
+    """Else a model would read a half of it; a text of several lines stays as it is."""
+    tests = (
+        'def test_f():\n    """F\n    adds."""\n    assert f(\n        1,\n        2,\n    ) == 3\n'
+    )
+    said = [line for line in statements_of(tests) if line]
+    assert said == ["def test_f():", '"""F', 'adds."""', "assert f(1, 2) == 3"]

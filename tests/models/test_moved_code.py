@@ -2,7 +2,11 @@
 
 import pytest
 
-from steersman.ports.models.moved_code import with_moved_code, without_moved_text
+from steersman.ports.models.moved_code import (
+    with_moved_code,
+    without_moved_text,
+    without_unused_code,
+)
 
 KIOSK = '''"""A till."""
 
@@ -91,3 +95,21 @@ def test_what_is_moved_is_in_the_old_file_no_more(request_: str, page: str) -> N
     """Nor are the tags around it; a copy stays."""
     answer = {"page.html": PAGE, "style.css": "a {\n}\n"}
     assert without_moved_text(request_, answer, {"page.html": PAGE}) == answer | {"page.html": page}
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_gone"),
+    [
+        ("delete the unused function tax from kiosk.py", True),
+        ("please remove the function `tax`", True),
+        ("remove tax() in shop/kiosk.py", True),
+        ("remove Voucher from kiosk.py", False),  # it is used
+        ("remove the function tax from kiosk.py and double the VAT", False),
+        ("remove VAT from kiosk.py", False),
+    ],
+)
+def test_a_function_that_nothing_uses_goes(request_: str, is_gone: bool) -> None:
+    """Where a request asks for that alone; the rest of the file is as it was."""
+    files = {"shop/kiosk.py": KIOSK, "shop/util.py": "def f():\n    return 1\n"}
+    rest = KIOSK.replace("def tax(price):\n    return VAT * price\n\n\n", "")
+    assert without_unused_code(request_, files) == ({"shop/kiosk.py": rest} if is_gone else {})

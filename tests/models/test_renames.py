@@ -52,6 +52,10 @@ FILES = {
         ),
         ("change the colour #336699 to #1f6f8b", ("#336699", "#1f6f8b")),
         (
+            "the fest is now called Autumn Fair instead of Harvest Fest",
+            ("Harvest Fest", "Autumn Fair"),
+        ),
+        (
             "the data moved from /home/tom/bees to /srv/bees, change the paths in all the files",
             ("/home/tom/bees", "/srv/bees"),
         ),
