@@ -165,12 +165,13 @@ class Asking:
         if paths and not any(path in view.before for path in paths) and not failing.is_class:
             tell = {1: f"{_FAILED}{cases}\n\n{_SIMPLY}", 2: _MIND.format(cases=cases, names=names)}
             return f"{view.first_shown}\n\n{request}\n\n{tell[tries]}" if tries in tell else ""
-        if not paths or tries < 2:
+        if not paths or (tries < 2 and not failing.is_class):
             return ""
         known = failing.known
         shown = "\n\n".join(_shown_file(path, known[path] or "") for path in paths)
         failed = f"`{view.tests}` fails:\n{tail_of(failing.newest)}"
-        how = (_STEPS if tries > 2 else _REWRITE).format(names=names)
+        is_thought = tries % 2 if failing.is_class else tries > 2
+        how = (_STEPS if is_thought else _REWRITE).format(names=names)
         return f"{shown}\n\nThe request was: {request}\n\n{failed}\n\n{how}"
 
     def _one_function(self, path: str, name: str) -> str:

@@ -21,6 +21,8 @@ from .turn_view import TurnView, is_named
 
 ROUNDS = 4
 """Answers with files that the tests may fail; after each the model is asked in another way."""
+MORE = 3
+"""Answers besides where a new class fails: its methods become right one by one."""
 VARIANTS = 6
 """Answers in plain words, before these."""
 FUNCTIONS = 3
@@ -51,7 +53,8 @@ class FailingTests:
         if not rounds or not self.view.fault_of(rounds[-1]):
             return False
         is_refused = any(each.refusal for each in rounds)
-        return self.tries < (2 if is_refused else ROUNDS + self._alone)
+        more = MORE if self.is_class else self._alone
+        return self.tries < (2 if is_refused else ROUNDS + more)
 
     @property
     def _functions(self) -> int:

@@ -30,7 +30,8 @@ _EVERYWHERE = lazy_pattern(r"(?i)\b(every ?where|all over|every|all|each|rename|
 _INSTEAD = lazy_pattern(r"(?i)\b(replace|instead of)\b")
 _CLAUSE = lazy_pattern(r"[,;:!?\n]|\.(?!\w)|\b(?:and|then|so that)\b")
 _CHANGES = lazy_pattern(
-    rf"(?i)\b({CHANGED}|{TAKEN}|add|put|mention|import|note|document|insert|append|set)\b"
+    rf"(?i)\b({CHANGED}|{TAKEN}|add|put|mention|import|note|document|insert|append|set|give|raise|lower|"
+    r"increase|reduce|double|halve|turn|switch|bump|replace|rename)\b"
 )
 _ASKS = lazy_pattern(
     r"(?i)\W*((at|by|for|from|in|of|on|since|to|until|with) +)?"

@@ -858,8 +858,10 @@ def test_a_new_class_is_mended_as_it_is() -> None:
             break
         talk.next(f"a.py\n```\n{source}  # {n}\n```\n\n{test}\n\nTests are run with: make test")
     asked = [request.messages[-1].text for request in talk.model.asked]
-    assert len(asked) == len(set(asked)) > 2
+    assert len(asked) == 7
     assert all("def join" in text and "has no len()" in text for text in asked[1:])
+    ends = [text.rpartition("\n")[2].partition(" ")[0] for text in asked[1:]]
+    assert ends == ["Compute", "This"] * 3
 
 
 def test_a_script_that_shows_and_makes_nothing_is_not_the_end() -> None:
