@@ -19,7 +19,6 @@ from ..actors.runtime import REPLY_TIMEOUT
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
-from ..journal.revert_record import beside
 from ..journal.store import Store
 from ..machines import protocol as m
 from ..machines.classification import TYPES, Classification, addressee, classify
@@ -29,7 +28,7 @@ from ..machines.errors import AdmissionRefused, StoreError, UnknownSession, Usag
 from ..machines.pattern import lazy_pattern
 from ..machines.permission_mode import mode_named
 from ..ports.templates import Skill, Template, skill_faults, skills_in, templates_in
-from .events.translation import EventPublisher, queue_view
+from .events.translation import EventPublisher, queue_of
 from .open_questions import may_settle, settled
 from .session_info import SessionChoice, resumable
 from .session_view import ChangedFiles, MessageParts, SessionView
@@ -292,9 +291,7 @@ class SessionClient:
     def queue(self, *, is_all: bool = False) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
         record = decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
-        helpers = beside(record.children, record.reverts)
-        view = queue_view(record.queue, record.turn, helpers, is_all=is_all)
-        return {"session": self.session, **view}
+        return {"session": self.session, **queue_of(record, is_all=is_all)}
 
     @cached_property
     def own_commands(self) -> OwnCommands:

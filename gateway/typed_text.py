@@ -54,7 +54,13 @@ ELSEWHERE = {
     **dict.fromkeys(("rewind", "restore"), "revert"),
     **dict.fromkeys(("sessions", "continue"), "resume"),
     **dict.fromkeys(("bye", "q"), "exit"),
+    **dict.fromkeys(("btw", "aside", "ask"), "smalltalk"),
+    **dict.fromkeys(("abort", "cancel"), "stop"),
+    **dict.fromkeys(("tasks", "jobs", "bg", "background"), "agents"),
+    **dict.fromkeys(("log", "transcript"), "history"),
+    **dict.fromkeys(("name", "title"), "rename"),
     **{"plan": "mode plan", "run": "shell", "status": "context", "models": "model"},
+    **{"pause": "queue hold", "drop": "queue pop", "redo": "revert undo", "commands": "help"},
 }
 """What other agents call a command, and its name here."""
 

@@ -99,6 +99,12 @@ def queue_view(
     return view
 
 
+def queue_of(record: SessionRecord, *, is_all: bool = False) -> c.QueueView:
+    """Return the queue of a session as programs see it."""
+    helpers = beside(record.children, record.reverts)
+    return queue_view(record.queue, record.turn, helpers, is_all=is_all)
+
+
 def calls_in(record: SessionRecord, *states: str) -> list[c.ToolCallView]:
     """List the tool calls of the newest turn that are in one of these states.
 
@@ -564,7 +570,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: c.Stamp) -> list[c
         type="recovered",
         **at,
         cause=entry.cause,
-        items=queue_view(record.queue, record.turn, ())["items"],
+        items=queue_of(record)["items"],
         last_active=iso(entry.last_active),
         unknown=calls_in(record, "unknown"),
         found=_calls(record, lambda call: call.id in entry.found),

@@ -26,7 +26,7 @@ from ...machines.lifecycles import GOAL
 from ...machines.value import Value
 from ...ports.tools.text import counted
 from ..events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, Stamp, ToolCallView
-from ..events.translation import EventPublisher, calls_in, item_view, queue_view
+from ..events.translation import EventPublisher, calls_in, item_view, queue_of
 from ..home.retention import moments_of
 from ..home.trash import Thing, Trash
 from ..wording.formats import age, call_words, iso, item_line, one_line
@@ -250,9 +250,7 @@ def stored_queue(store: Store, row: SessionRow | None, *, is_all: bool = False) 
         return {"session": None, "state": "open", "items": []}
     record = load_record(store, row.session)
     if store.is_owned(row.session):
-        helpers = beside(record.children, record.reverts)
-        view = queue_view(record.queue, record.turn, helpers, is_all=is_all)
-        return {"session": row.session, **view}
+        return {"session": row.session, **queue_of(record, is_all=is_all)}
     saved = read_saved(store, row)
     state = record.queue.state if saved.is_empty else "held"  # nothing runs before a person's word
     children = {"children": list(saved.children)} if saved.children else {}

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from support.nightly import daily
 
 from steersman.gateway.events.contract import QueueItem, has_left, items_after
-from steersman.gateway.events.translation import queue_event, queue_view
+from steersman.gateway.events.translation import queue_event, queue_of
 from steersman.journal.codec import decode_entry
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.store import Store
@@ -37,7 +37,7 @@ def follow(store: Store, session: str) -> int:
         if event is None:
             continue
         before, items = items, items_after(items, event)
-        whole = queue_view(record.queue, record.turn, ())["items"]
+        whole = queue_of(record)["items"]
         assert told(items) == told(whole), entry
         assert event["count"] == len(whole)
         left = {item["id"] for item in before} - {item["id"] for item in whole}
