@@ -94,7 +94,7 @@ export class QueueView {
     const held = this.waiting.filter((item) => item.held).length;
     const counts = [[this.waiting.length - held, "waiting"], [held, "held"]].filter(([count]) => count);
     fill(this.heading, "Queue", counts.length > 0 && el("span.count", counts.map((pair) => pair.join(" ")).join(", ")));
-    this.empty.hidden = this.items.length > 0;
+    this.empty.hidden = this.items.length > 0 || this.known.children.length > 0;
     this.list.hidden = this.items.length === 0;
     const { isHeld } = this;
     const more = this.items.length - SHOWN;
