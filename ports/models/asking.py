@@ -145,6 +145,8 @@ class Asking:
             return ""
         how = _PLAN if len(rounds) == 1 else _SIMPLY
         asked = f"{view.shown}\n\n{self.scripts.hint}{view.request.text}"
+        if view.request.is_question and not self.scripts.hint:
+            return asked
         return f"{asked}\n\n{_FAILED}{errors_in(results[-1])}\n\n{how}"
 
     def _another_way(self) -> str:

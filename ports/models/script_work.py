@@ -8,7 +8,7 @@ from posixpath import dirname
 
 from ...machines.pattern import lazy_pattern
 from ..tools.survey import DATA, TABLES
-from .failure_text import tail_of
+from .failure_text import has_failed, tail_of
 from .imports import with_imports
 from .said_files import SAMPLE, commands_in, is_code, scripts_in
 from .tables import beginning, ending, ragged, with_beginning
@@ -41,8 +41,11 @@ class ScriptWork:
         if not view.rounds and view.request.moves:
             return _MOVE
         data = self._data()
-        if not data:
-            return ""
+        is_whole = all(view.files[path] is not None for path in data)
+        results = [result for each in view.rounds for _, result in each.pairs]
+        is_in_vain = bool(results) and all(map(has_failed, results))
+        if not data or (view.request.is_question and is_whole and is_in_vain):
+            return ""  # what is shown whole is answered of what it shows
         names = " and ".join(f"`{path}`" for path in data[:3])
         part = f"Only a part of {names} is shown. " if view.files[data[0]] is None else ""
         is_table = view.request.is_question and all(path.endswith(TABLES) for path in data)

@@ -875,6 +875,16 @@ def test_a_script_that_shows_and_makes_nothing_is_not_the_end() -> None:
     assert "It printed nothing. Do the rest" in talk.model.asked[1].messages[-1].text
 
 
+def test_a_question_whose_script_fails_is_answered_of_what_is_shown() -> None:
+    """A second script would fail as well, and all lines are there."""
+    survey = "swim.csv\n```\nname,seconds\nPia,41.0\nNadia,38.2\n```"
+    talk = Talk("```python\nprint(min(rows))\n```", "Nadia.")
+    talk.says("Who was the fastest? See swim.csv")
+    talk.next(survey)
+    assert talk.next("NameError: rows\n[exit code 1]").text == "Nadia."
+    assert talk.model.asked[1].messages[-1].text == f"{survey}\n\nWho was the fastest? See swim.csv"
+
+
 def test_a_question_in_another_tongue_is_known_by_its_mark() -> None:
     """Also where it is said behind it where to look: a short text is answered of what it shows."""
     talk = Talk("Das war /var.")
