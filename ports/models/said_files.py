@@ -36,6 +36,8 @@ _SHELLS = ("sh", "bash", "shell", "console", "zsh")
 ENDINGS = {"python": ".py", "markdown": ".md", "javascript": ".js"} | {
     name: f".{name}" for name in ("py", "json", "toml", "yaml", "yml", "csv", "html", "css")
 }
+_SAME = {".yaml": (".yaml", ".yml"), ".yml": (".yaml", ".yml"), ".html": (".html", ".htm")}
+"""The endings that a language has, where it has several."""
 Block = tuple[str, str]
 """The path of a fenced block, or the ending that its language has, or nothing; and its content."""
 
@@ -224,7 +226,7 @@ def _may_be(path: str, end: str) -> bool:
     """Whether a block with the ending of its language can be this file; others name no language well."""
     if end == SHELL:
         return "." not in path.rpartition("/")[2] or path.endswith((SHELL, ".bash"))
-    return path.endswith(end)
+    return path.endswith(_SAME.get(end, end))
 
 
 def known_path(path: str, known: Mapping[str, object]) -> str:

@@ -537,6 +537,7 @@ def test_where_a_block_belongs(text: str) -> None:
         ("let f return 2", "big.log\n```python\ndef f():\n    return 2\n```", "a.py"),
         ("turn a.py into b.json", "```json\n{}\n```", "b.json"),
         ("copy a.py by a script c.sh", "```sh\ncp a.py b.py\n```", "c.sh"),
+        ("turn a.py into b.yml", "```yaml\na: 1\n```", "b.yml"),
     ],
 )
 def test_a_block_without_a_path(request_text: str, block: str, path: str) -> None:
