@@ -108,13 +108,23 @@ SURVEY_TOOL = ThreadTool(
 
 
 def shown(request: str, files: Sequence[Found]) -> str:
-    """Show the files that fit, those first that the request is about."""
-    words = words_of(request, files)
-    named = {file.path for file in files if _is_named(file.path, request)}
+    """Show the files that fit, those first that the request is about.
+
+    In a large folder none of the others, which would be there by chance: reading them costs a minute.
+    """
+    words, is_large = words_of(request, files), len(files) > _LISTED
+    named = {file.path for file in files if _is_named(file.path, request, has_stems=not is_large)}
+    if is_large:
+        words = [word for word in words if not any(word in path for path in named)]
+        if not (words or named):  # what it is about as a whole is in there
+            named = {file.path for file in files if file.path.lower().startswith("readme")}
     order = sorted(files, key=lambda file: -_weight(file, words, file.path in named))
     room, taken = _ROOM, dict[str, str]()
     for file in order:
-        if _weight(file, words, file.path in named) <= 0:
+        weight = _weight(file, words, file.path in named)
+        if weight <= 0:
+            room = min(room, 0 if is_large else _UNASKED)
+        elif is_large and file.path not in named and _FILE.search(request):
             room = min(room, _UNASKED)
         most = _WHOLE_NAMED if file.path in named else _WHOLE
         most = min(most, _WHOLE_DATA) if file.path.endswith(DATA) else most
@@ -129,7 +139,12 @@ def shown(request: str, files: Sequence[Found]) -> str:
     blocks = [taken[file.path] for file in files if file.path in taken]
     if others:
         more = f", and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-        blocks.insert(0, f"Other files: {', '.join(others[:_LISTED])}{more}")
+        listed = others[:_LISTED]
+        if is_large:
+            tops = (path.partition("/") for path in others)
+            listed = list(dict.fromkeys(f"{top}{slash}" for top, slash, _ in tops))[:_LISTED]
+            more = f": {len(others)} in all"
+        blocks.insert(0, f"Other files: {', '.join(listed)}{more}")
     return "\n\n".join(blocks) or "The folder is empty."
 
 
@@ -183,11 +198,15 @@ def words_of(request: str, files: Sequence[Found]) -> list[str]:
     return [w for w in words if 0 < sum(w in file.text for file in files) <= most][:8]
 
 
-def _is_named(path: str, request: str) -> bool:
+def _is_named(path: str, request: str, *, has_stems: bool) -> bool:
     name = os.path.basename(path)
     stem = name.partition(".")[0]
     is_word = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", request) is not None
-    has_stem = len(stem) > 3 and re.search(rf"\b{re.escape(stem)}\b", request, re.I) is not None
+    has_stem = (
+        has_stems
+        and len(stem) > 3
+        and re.search(rf"\b{re.escape(stem)}\b", request, re.I) is not None
+    )
     return is_word or path in request or has_stem
 
 
@@ -197,6 +216,7 @@ def _weight(file: Found, words: Iterable[str], is_named: bool) -> float:
     return 1000.0 * is_named + hits - len(file.text) / 100_000
 
 
+_FILE = lazy_pattern(r"[\w-]\.[A-Za-z]\w{0,4}\b")
 _COUNTS = lazy_pattern(r"(?i)\bhow (many|often)\b|\bcount\b|\bnumber of\b")
 
 

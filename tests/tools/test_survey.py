@@ -63,6 +63,26 @@ def test_what_is_named_comes_first() -> None:
     assert len(text) < 6000
 
 
+def test_of_a_large_folder_only_what_is_asked_about_is_shown() -> None:
+    """A file that is named alone; what has the words; the readme, where nothing is named."""
+    files = [Found(path=f"docs/p{n}.md", text=f"See notes.txt, part {n}.") for n in range(60)]
+    files += [
+        Found(path="README.md", text="Run make."),
+        Found(path="notes.txt", text="milk"),
+        Found(path="src/notes.py", text="def upload_limit(): ..."),
+    ]
+    shows = {
+        "what is in notes.txt?": ["notes.txt"],
+        "where is upload_limit?": ["src/notes.py"],
+        "how do i run this?": ["README.md"],
+    }
+    for request, paths in shows.items():
+        text = shown(request, files)
+        assert [path for path in (file.path for file in files) if f"{path}\n```" in text] == paths
+        assert text.startswith("Other files: docs/, ")
+        assert f": {len(files) - 1} in all" in text.split("\n")[0]
+
+
 @pytest.mark.parametrize(
     ("files", "command"),
     [
