@@ -54,6 +54,14 @@ class Talk:
         self.said.append(said)
         return answer
 
+    def fails(self, bodies: Sequence[str], test: str, failed: str) -> list[str]:
+        """Let each of these texts of `a.py` fail, until the turn ends; return what the model was asked."""
+        for body in bodies:
+            if not self.next("Created `a.py`.", failed).tool_calls:
+                break
+            self.next(f"a.py\n```\n{body}\n```\n\n{test}\n\nTests are run with: make test")
+        return [request.messages[-1].text for request in self.model.asked]
+
 
 def calls_of(answer: ModelAnswer) -> list[tuple[str, object]]:
     """Return tool and first argument of each call."""
@@ -829,12 +837,7 @@ def test_a_new_module_is_asked_for_by_its_names() -> None:
     talk = Talk(*(f"a.py\n```python\nf = {n}\n```" for n in range(15)))
     talk.says("write a.py so that the tests pass")
     talk.next(f"{test}\n\nTests are run with: make test")
-    for n in range(15):
-        answer = talk.next("Created `a.py`.", failed)
-        if not answer.tool_calls:
-            break
-        talk.next(f"a.py\n```\nf = {n}\n```\n\n{test}\n\nTests are run with: make test")
-    asked = [request.messages[-1].text for request in talk.model.asked]
+    asked = talk.fails([f"f = {n}" for n in range(15)], test, failed)
     plain = [text for text in asked if text.startswith("Write the Python module a.py with f and g")]
     assert len(plain) == len(set(plain)) == 6
     assert "This must hold:\nF adds.\nassert f(1) == 2\nF adds.\nassert g(1) == 3\n\n" in plain[0]
@@ -853,12 +856,7 @@ def test_a_new_class_is_mended_as_it_is() -> None:
     failed = (
         "    assert len(Line()) == 0\nTypeError: object of type 'Line' has no len()\n[exit code 1]"
     )
-    for n in range(9):
-        answer = talk.next("Created `a.py`.", failed)
-        if not answer.tool_calls:
-            break
-        talk.next(f"a.py\n```\n{source}  # {n}\n```\n\n{test}\n\nTests are run with: make test")
-    asked = [request.messages[-1].text for request in talk.model.asked]
+    asked = talk.fails([f"{source}  # {n}" for n in range(9)], test, failed)
     assert len(asked) == 7
     assert all("def join" in text and "has no len()" in text for text in asked[1:])
     ends = [text.rpartition("\n")[2].partition(" ")[0] for text in asked[1:]]
