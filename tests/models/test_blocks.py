@@ -55,7 +55,7 @@ class Talk:
         return answer
 
     def fails(self, bodies: Sequence[str], test: str, failed: str) -> list[str]:
-        """Let each of these texts of `a.py` fail, until the turn ends; return what the model was asked."""
+        """Let each of these texts of `a.py` fail until the turn ends; return all questions."""
         for body in bodies:
             if not self.next("Created `a.py`.", failed).tool_calls:
                 break
